@@ -1,0 +1,1 @@
+"""The nouns and the units; the standard library only."""

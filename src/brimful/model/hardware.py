@@ -1,0 +1,234 @@
+"""What computes, and what it can be rented as: Precision, Device, Accelerator, Fitted, Offer, Machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from datetime import date
+from enum import StrEnum
+
+from brimful.model.noun import Noun, noun, unknown
+
+
+class Precision(StrEnum):
+    """The number formats that hardware has rates for."""
+
+    FP64 = "fp64"
+    FP32 = "fp32"
+    TF32 = "tf32"
+    FP16 = "fp16"
+    BF16 = "bf16"
+    FP8 = "fp8"
+    FP4 = "fp4"
+    INT8 = "int8"
+    INT4 = "int4"
+
+
+class DeviceKind(StrEnum):
+    """The families of devices."""
+
+    CPU = "cpu"
+    GPU = "gpu"
+    NEURON = "neuron"
+    GAUDI = "gaudi"
+    FPGA = "fpga"
+    MEDIA = "media"
+    NPU = "npu"
+
+
+class Status(StrEnum):
+    """Whether an instance type can be had; a price or an enum entry is no proof that it can."""
+
+    AVAILABLE = "available"
+    WITHDRAWN = "withdrawn"
+    UNKNOWN = "unknown"
+
+
+class WithdrawalEvidence(StrEnum):
+    """How we know that a type is withdrawn."""
+
+    ANNOUNCED = "announced"
+    ABSENT = "absent from the lists since"
+
+
+@noun
+class Device(Noun):
+    """One thing that computes, on one host: a CPU, a GPU or a share of one, a NeuronCore group."""
+
+    device: str
+    kind: DeviceKind
+    vendor: str
+    model: str
+    host: str | None = unknown()
+    index: int | None = unknown("it has no number on its host")
+    uuid: str | None = unknown()
+    share: float = 1.0
+    cores: int | None = unknown()
+    memory_bytes: int | None = unknown()
+    usable_memory_bytes: int | None = unknown()
+    clock_mhz: float | None = unknown()
+    power_cap_watts: float | None = unknown()
+    driver_version: str | None = unknown()
+    isa: tuple[str, ...] = ()
+    source: str = "measured"  # "simulated" and "recorded" devices say so wherever they appear
+
+    def __post_init__(self) -> None:
+        """Refuse an impossible share of a device."""
+        super(Device, self).__post_init__()
+        if not 0 < self.share <= 1:
+            raise ValueError(f"share is {self.share}: a device is there by a share above 0 and at most 1")
+        _check_usable(self.usable_memory_bytes, self.memory_bytes)
+
+
+def _check_usable(usable: int | None, total: int | None) -> None:
+    if usable is not None and total is not None and usable > total:
+        raise ValueError(f"usable_memory_bytes is {usable}: more than memory_bytes, which is {total}")
+
+
+@noun
+class Accelerator(Noun):
+    """A model of accelerator: its datasheet. Rates are peaks, dense, in FLOP (or OP) per second."""
+
+    model: str
+    vendor: str
+    kind: DeviceKind
+    architecture: str
+    aliases: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+    peak_flops: Mapping[str, float] = field(default_factory=dict)
+    memory_bytes: int | None = unknown()
+    usable_memory_bytes: int | None = unknown()
+    bandwidth_bytes_per_s: float | None = unknown()
+    cache_bytes: int | None = unknown()
+    power_cap_watts: float | None = unknown()
+    cores: int | None = unknown()
+    interconnect: str | None = unknown()
+    decoders: str | None = unknown()
+    encoders: str | None = unknown()
+    attainable_share: float | None = unknown()
+    confidence: str = "high"
+    unverified: tuple[str, ...] = ()
+    source: str
+    licence: str
+
+    def __post_init__(self) -> None:
+        """Refuse rates of precisions that do not exist."""
+        super(Accelerator, self).__post_init__()
+        for name in self.peak_flops:
+            Precision(name)
+        _check_usable(self.usable_memory_bytes, self.memory_bytes)
+
+
+@noun
+class CpuFamily(Noun):
+    """The CPU behind a family of instances. Per-core peaks are estimates, and marked so in `unverified`."""
+
+    family: str
+    model: str
+    architecture: str
+    vendor: str
+    vcpus_max: int
+    threads_per_core: int
+    clock_mhz: float | None = unknown()
+    isa: tuple[str, ...] = ()
+    memory_channels: str
+    bandwidth_bytes_per_s: float | None = unknown()
+    peak_core_flops: Mapping[str, float] = field(default_factory=dict)
+    unverified: tuple[str, ...] = ()
+    note: str = ""
+    source: str
+    licence: str
+
+    def __post_init__(self) -> None:
+        """Refuse rates of precisions that do not exist."""
+        super(CpuFamily, self).__post_init__()
+        for name in self.peak_core_flops:
+            Precision(name)
+
+
+@noun
+class Fitted(Noun):
+    """The accelerators of one model in an instance type.
+
+    `count` is how many devices the machine shows, `share` how much of a whole one each of them is (an eighth of an L4:
+    count 1, share 0.125). `memory_bytes` is the nominal memory of each (that is, of the share), `usable_memory_bytes`
+    what a program can allocate of it at most.
+    """
+
+    model: str
+    vendor: str
+    kind: DeviceKind
+    count: int
+    share: float
+    memory_bytes: int | None = unknown()
+    usable_memory_bytes: int | None = unknown()
+    cores: int | None = unknown()
+
+    def __post_init__(self) -> None:
+        """Refuse a count or a share of nothing."""
+        super(Fitted, self).__post_init__()
+        if self.count < 1 or not 0 < self.share <= 1:
+            raise ValueError(f"{self.count} x {self.share} of {self.model}: count starts at 1, share lies above 0")
+        _check_usable(self.usable_memory_bytes, self.memory_bytes)
+
+
+@noun
+class Offer(Noun):
+    """An instance type at a price in a region on a date."""
+
+    instance: str
+    family: str
+    vcpus: int | None = unknown()
+    cores: int | None = unknown()
+    memory_bytes: int | None = unknown()
+    arch: str | None = unknown()
+    cpu_vendor: str | None = unknown()
+    clock_mhz: float | None = unknown()
+    accelerators: tuple[Fitted, ...] | None = unknown()
+    network_bytes_per_s: float | None = unknown()
+    network_peak_bytes_per_s: float | None = unknown()
+    efa: bool | None = unknown()
+    ebs_bytes_per_s: float | None = unknown()
+    ebs_peak_bytes_per_s: float | None = unknown()
+    ebs_iops: int | None = unknown()
+    nvme_bytes: int | None = unknown()
+    nvme_disks: int | None = unknown()
+    usd_per_hour: float | None = unknown()
+    spot_usd_per_hour: float | None = unknown("no spot price was fetched: brimful catalog refresh")
+    spot_date: date | None = unknown("no spot price was fetched: brimful catalog refresh")
+    region: str
+    price_date: date | None = unknown()
+    specification_date: date | None = unknown()
+    status: Status
+    withdrawn_on: date | None = unknown("it is not withdrawn")
+    withdrawal: WithdrawalEvidence | None = unknown("it is not withdrawn")
+    successors: tuple[str, ...] = ()
+    note: str = ""
+    source: str
+    licence: str
+
+    def __post_init__(self) -> None:
+        """Refuse a withdrawal of what is not withdrawn, and one without its evidence."""
+        super(Offer, self).__post_init__()
+        withdrawn = self.status is Status.WITHDRAWN
+        if withdrawn != (self.withdrawal is not None) or (self.withdrawn_on is not None and not withdrawn):
+            raise ValueError(f"{self.instance} is {self.status}: a withdrawn type, and no other, says how we know")
+        if self.usd_per_hour == 0:
+            raise ValueError(f"{self.instance} costs 0: an unknown price is None with a reason")
+
+
+@noun
+class Machine(Noun):
+    """One rented machine, as its cloud (or an inventory file) describes it."""
+
+    machine: str
+    cloud: str
+    instance: str
+    region: str | None = unknown()
+    state: str = "running"
+    owner: str | None = unknown()
+    tags: Mapping[str, str] = field(default_factory=dict)
+    usd_per_hour: float | None = unknown("the catalogue's price counts")
+    launched_at: str | None = unknown()
+    purchase: str = "on-demand"
+    actions: Mapping[str, str] = field(default_factory=dict)  # what may be done -> what undoes it ("" when nothing does)
