@@ -1,1 +1,36 @@
-"""brimful: every device right for its job, full while it runs, gone when the job is done."""
+"""brimful: every device right for its job, full while it runs, gone when the job is done.
+
+The verbs are functions of this module, each imported when it is first used:
+
+    import brimful
+    found = brimful.audit(brimful.load_config())
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from brimful.config import load as load_config
+    from brimful.verbs.audit import Sources, audit
+    from brimful.verbs.doctor import doctor
+
+_NAMES = {
+    "Sources": "brimful.verbs.audit:Sources",
+    "audit": "brimful.verbs.audit:audit",
+    "doctor": "brimful.verbs.doctor:doctor",
+    "load_config": "brimful.config:load",
+}
+
+__all__ = ["Sources", "audit", "doctor", "load_config"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for, and nothing before that."""
+    if name not in _NAMES:
+        raise AttributeError(f"module 'brimful' has no attribute {name!r}")
+    module, _, attribute = _NAMES[name].partition(":")
+    value = getattr(importlib.import_module(module), attribute)
+    globals()[name] = value
+    return value

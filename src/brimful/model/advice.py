@@ -36,9 +36,8 @@ class Finding(Noun):
     subject: str = ""
     usd_per_month: float | None = unknown("what it is worth is not known")
 
-    def __post_init__(self) -> None:
+    def _agree(self) -> None:
         """Refuse a finding that cites nothing: no advice without a record."""
-        super(Finding, self).__post_init__()
         if not (self.evidence and self.what and self.why and self.fix):
             raise ValueError(f"the finding {self.code} needs what, why, fix and evidence")
 
@@ -86,20 +85,22 @@ class PracticeStatus(StrEnum):
 
 @noun
 class Verdict(Noun):
-    """Where one of the 92 practices stands, on what evidence; `fix` for an unknown one says what would decide it."""
+    """Where one of the 92 practices stands, why, on what evidence; an unknown one's `fix` says what would decide it."""
 
     number: int
     title: str
     section: str
     status: PracticeStatus
+    because: str
     evidence: tuple[str, ...]
     fix: str | None = unknown("nothing is to be done")
     usd_per_month: float | None = unknown("what it is worth is not known")
 
-    def __post_init__(self) -> None:
+    def _agree(self) -> None:
         """Refuse a practice that is called met, not met or not applicable without evidence."""
-        super(Verdict, self).__post_init__()
         if self.status is not PracticeStatus.UNKNOWN and not self.evidence:
             raise ValueError(f"practice {self.number} cannot be {self.status} without evidence")
         if self.status in (PracticeStatus.UNKNOWN, PracticeStatus.NOT_MET) and self.fix is None:
-            raise ValueError(f"practice {self.number} is {self.status}: fix must say what to do or what would decide it")
+            raise ValueError(
+                f"practice {self.number} is {self.status}: fix must say what to do or what would decide it"
+            )

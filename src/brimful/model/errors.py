@@ -1,15 +1,15 @@
 """Every error a user can meet: what happened, why, and what to type.
 
-    BrimfulError                exit 2
-    ├── UsageError              2   the command line contradicts itself or names what does not exist
-    ├── ConfigError             2   a configuration key or value
-    ├── DataError               2   a file that brimful was given and cannot use
-    │   ├── JournalError        2   a journal: torn in the middle, from the future, not a journal
-    │   └── CatalogError        2   a catalogue file: damaged, from the future
-    ├── StorageError            2   the disk or the store: full, read-only, locked
-    ├── CloudError              2   a cloud that refuses, throttles or answers by halves
-    ├── Unavailable             2   a back-end that cannot be used here (missing package, missing program)
-    └── HardwareAbsent          3   a device or a driver that is not there
+BrimfulError                exit 2
+├── UsageError              2   the command line contradicts itself or names what does not exist
+├── ConfigError             2   a configuration key or value
+├── DataError               2   a file that brimful was given and cannot use
+│   ├── JournalError        2   a journal: torn in the middle, from the future, not a journal
+│   └── CatalogError        2   a catalogue file: damaged, from the future
+├── StorageError            2   the disk or the store: full, read-only, locked
+├── CloudError              2   a cloud that refuses, throttles or answers by halves
+├── Unavailable             2   a back-end that cannot be used here (missing package, missing program)
+└── HardwareAbsent          3   a device or a driver that is not there
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What was seen or foreseen: Run, Environment, Figures, Measurement, Interval, Prediction, Sample, Stage."""
+"""What was seen or foreseen: Run, Source, Environment, Figures, Measurement, Interval, Prediction, Sample, Usage, Stage."""
 
 from __future__ import annotations
 
@@ -22,6 +22,16 @@ class Run(Noun):
     started_at: str
     command: tuple[str, ...] = ()
     note: str = ""
+
+
+@noun
+class Source(Noun):
+    """Something from outside that a run rested on: a table of the catalogue, an inventory, a history."""
+
+    what: str
+    where: str
+    dated: str | None = unknown("it bears no date")
+    simulated: bool = False
 
 
 @noun
@@ -61,9 +71,8 @@ class Figures(Noun):
     peak_memory_bytes: int | None = unknown()
     accuracy: Mapping[str, float] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
+    def _agree(self) -> None:
         """Refuse percentiles out of order and a mean outside the range."""
-        super(Figures, self).__post_init__()
         known = [(name, value) for name in _LATENCIES if (value := getattr(self, name)) is not None]
         for (low, less), (high, more) in pairwise(known):
             if more < less:
@@ -100,9 +109,8 @@ class Interval(Noun):
     high: float
     coverage: float
 
-    def __post_init__(self) -> None:
+    def _agree(self) -> None:
         """Refuse an interval out of order."""
-        super(Interval, self).__post_init__()
         if not (0 <= self.low <= self.mid <= self.high and 0 < self.coverage < 1):
             raise ValueError(f"{self.low} - {self.mid} - {self.high} at {self.coverage} is no interval of a figure")
 
@@ -119,9 +127,8 @@ class Prediction(Noun):
     limited_by: str | None = unknown()
     basis: tuple[str, ...]
 
-    def __post_init__(self) -> None:
+    def _agree(self) -> None:
         """Refuse a prediction that rests on nothing."""
-        super(Prediction, self).__post_init__()
         if not self.basis:
             raise ValueError("basis is empty: a prediction says what it rests on")
 
@@ -134,6 +141,33 @@ class Sample(Noun):
     device: str
     metric: str
     value: float | None = unknown()
+
+
+@noun
+class Usage(Noun):
+    """What a device did over a stretch of time, summed up from samples. Unknown time is never idle time.
+
+    `known_share` is the part of the stretch that samples cover. The idle figures are shares of that known time:
+    `idle_share` by value alone, `releasable_share` what would be left if the device had been let go after each
+    `timeout_s` without work.
+    """
+
+    device: str
+    metric: str
+    start_s: float
+    end_s: float
+    samples_count: int
+    known_share: float
+    mean_percent: float
+    p5_percent: float
+    p95_percent: float
+    max_percent: float
+    idle_share: float
+    releasable_share: float
+    timeout_s: float
+    idle_at_end_s: float
+    memory_used_bytes: int | None = unknown("the history has no memory_used_bytes")
+    source: str = "recorded"
 
 
 @noun

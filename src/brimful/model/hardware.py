@@ -72,9 +72,8 @@ class Device(Noun):
     isa: tuple[str, ...] = ()
     source: str = "measured"  # "simulated" and "recorded" devices say so wherever they appear
 
-    def __post_init__(self) -> None:
+    def _agree(self) -> None:
         """Refuse an impossible share of a device."""
-        super(Device, self).__post_init__()
         if not 0 < self.share <= 1:
             raise ValueError(f"share is {self.share}: a device is there by a share above 0 and at most 1")
         _check_usable(self.usable_memory_bytes, self.memory_bytes)
@@ -111,9 +110,8 @@ class Accelerator(Noun):
     source: str
     licence: str
 
-    def __post_init__(self) -> None:
+    def _agree(self) -> None:
         """Refuse rates of precisions that do not exist."""
-        super(Accelerator, self).__post_init__()
         for name in self.peak_flops:
             Precision(name)
         _check_usable(self.usable_memory_bytes, self.memory_bytes)
@@ -139,9 +137,8 @@ class CpuFamily(Noun):
     source: str
     licence: str
 
-    def __post_init__(self) -> None:
+    def _agree(self) -> None:
         """Refuse rates of precisions that do not exist."""
-        super(CpuFamily, self).__post_init__()
         for name in self.peak_core_flops:
             Precision(name)
 
@@ -164,9 +161,8 @@ class Fitted(Noun):
     usable_memory_bytes: int | None = unknown()
     cores: int | None = unknown()
 
-    def __post_init__(self) -> None:
+    def _agree(self) -> None:
         """Refuse a count or a share of nothing."""
-        super(Fitted, self).__post_init__()
         if self.count < 1 or not 0 < self.share <= 1:
             raise ValueError(f"{self.count} x {self.share} of {self.model}: count starts at 1, share lies above 0")
         _check_usable(self.usable_memory_bytes, self.memory_bytes)
@@ -207,9 +203,8 @@ class Offer(Noun):
     source: str
     licence: str
 
-    def __post_init__(self) -> None:
+    def _agree(self) -> None:
         """Refuse a withdrawal of what is not withdrawn, and one without its evidence."""
-        super(Offer, self).__post_init__()
         withdrawn = self.status is Status.WITHDRAWN
         if withdrawn != (self.withdrawal is not None) or (self.withdrawn_on is not None and not withdrawn):
             raise ValueError(f"{self.instance} is {self.status}: a withdrawn type, and no other, says how we know")
@@ -231,4 +226,6 @@ class Machine(Noun):
     usd_per_hour: float | None = unknown("the catalogue's price counts")
     launched_at: str | None = unknown()
     purchase: str = "on-demand"
-    actions: Mapping[str, str] = field(default_factory=dict)  # what may be done -> what undoes it ("" when nothing does)
+    actions: Mapping[str, str] = field(
+        default_factory=dict
+    )  # what may be done -> what undoes it ("" when nothing does)

@@ -9,7 +9,6 @@ without a reason cannot exist, nor a reason beside a known value. The JSON form 
 from __future__ import annotations
 
 import enum
-import functools
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -29,7 +28,7 @@ def unknown(why: str | None = None) -> Any:
     return field(default=None, metadata={"why": why})
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field, unknown))
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 def noun(cls: type[_T]) -> type[_T]:
     """Make a class a noun: a frozen, slotted dataclass that takes keyword arguments alone."""
     return dataclass(frozen=True, slots=True, kw_only=True)(cls)
@@ -61,6 +60,10 @@ class Noun:
             raise ValueError(f"missing names {', '.join(sorted(stray))}, which {type(self).__name__} does not have")
         if len(reasons) != len(missing):
             object.__setattr__(self, "missing", reasons)
+        self._agree()
+
+    def _agree(self) -> None:
+        """Raise ValueError when fields contradict one another; each noun with such a rule overrides this."""
 
 
 def with_gaps(cls: type[_N], why: str, /, **known: Any) -> _N:
@@ -89,9 +92,19 @@ def plain(value: Any) -> Any:
     return value.value if isinstance(value, enum.Enum) else value
 
 
-@functools.cache
-def _plan(cls: type[Noun]) -> tuple[tuple[str, _Check, bool, str | None], ...]:
-    """Work out once per class how each of its fields is checked."""
+_Plan = tuple[tuple[str, _Check, bool, str | None], ...]
+_PLANS: dict[Any, _Plan] = {}
+
+
+def _plan(cls: type[Noun]) -> _Plan:
+    """Return how each field of a class is checked: name, check, may it be unknown, the reason if nobody gives one."""
+    plan = _PLANS.get(cls)
+    if plan is None:
+        plan = _PLANS[cls] = _make_plan(cls)
+    return plan
+
+
+def _make_plan(cls: type[Noun]) -> _Plan:
     hints = typing.get_type_hints(cls)
     plan = []
     for item in fields(cls):

@@ -41,9 +41,8 @@ class Slo(Noun):
     per_token_ms: float | None = unknown(_NOT_ASKED)
     within_s: float | None = unknown(_NOT_ASKED)
 
-    def __post_init__(self) -> None:
+    def _agree(self) -> None:
         """Refuse a 99th percentile below the median."""
-        super(Slo, self).__post_init__()
         if self.p50_ms is not None and self.p99_ms is not None and self.p99_ms < self.p50_ms:
             raise ValueError(f"p99_ms is {self.p99_ms}: below p50_ms, which is {self.p50_ms}")
 
@@ -101,9 +100,8 @@ class Setting(Noun):
     layout: str | None = unknown("the engine decides")
     options: Mapping[str, str] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
+    def _agree(self) -> None:
         """Refuse counts below one."""
-        super(Setting, self).__post_init__()
         for name in ("batch", "threads", "streams", "cores"):
             value = getattr(self, name)
             if value is not None and value < 1:

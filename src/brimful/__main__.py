@@ -1,0 +1,5 @@
+"""`python -m brimful` is the command line."""
+
+from brimful.cli import main
+
+main()

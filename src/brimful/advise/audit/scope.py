@@ -1,0 +1,189 @@
+"""What an audit is about: which of the practices' concerns are in its scope, are not, or cannot be told.
+
+A concern is out of scope only as far as brimful was shown: this machine's devices and the machines of the inventory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from brimful.advise.audit.facts import Facts
+from brimful.model.hardware import Device, DeviceKind, Fitted, Machine
+
+_NO_AUTOBOOST_FAMILIES = ("g2", "g3", "g3s", "p2")  # where boosting is to be switched off, says EC2's user guide
+_KUBERNETES_TAGS = ("kubernetes.io/", "eks:", "k8s.io/", "alpha.eksctl.io/")
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """Whether something is in scope (None: cannot be told), why, and on what evidence."""
+
+    applies: bool | None
+    because: str
+    evidence: tuple[str, ...]
+
+
+def concern(name: str, facts: Facts) -> Concern:
+    """Tell whether a concern of the practices' table is in scope."""
+    return _CONCERNS[name](facts)
+
+
+def _hardware(
+    what: str, device: Callable[[Device], bool], fitted: Callable[[Fitted, str], bool]
+) -> Callable[[Facts], Concern]:
+    """Make a concern that depends on which devices there are."""
+
+    def tell(facts: Facts) -> Concern:
+        for seen in facts.devices:
+            if device(seen.noun):
+                return Concern(applies=True, because=f"{seen.noun.model} is here", evidence=(seen.id,))
+        unclear = []
+        for item in facts.machines:
+            parts = facts.accelerators_of(item.noun)
+            if parts is None:
+                unclear.append(item)
+            elif any(fitted(part, item.noun.instance.partition(".")[0]) for part in parts):
+                return Concern(applies=True, because=f"{item.noun.machine} has it", evidence=(item.id,))
+        if unclear:
+            names = ", ".join(sorted({item.noun.instance for item in unclear}))
+            return Concern(
+                applies=None, because=f"what {names} carries is not known", evidence=tuple(item.id for item in unclear)
+            )
+        return Concern(applies=False, because=f"{_shown(facts)} no {what}", evidence=_all(facts))
+
+    return tell
+
+
+def _shown(facts: Facts) -> str:
+    if facts.has_inventory:
+        return f"neither this machine nor the inventory ({len(facts.machines)} machines) has"
+    return "this machine has (and no inventory was given)"
+
+
+def _all(facts: Facts) -> tuple[str, ...]:
+    ids = tuple(item.id for item in (*facts.devices, *facts.machines))
+    return ids or (facts.catalog_id,)
+
+
+def _machines(what: str, test: Callable[[Machine], bool]) -> Callable[[Facts], Concern]:
+    """Make a concern that depends on how machines are rented or tagged; without an inventory it cannot be told."""
+
+    def tell(facts: Facts) -> Concern:
+        for item in facts.machines:
+            if test(item.noun):
+                return Concern(applies=True, because=f"{item.noun.machine}: {what}", evidence=(item.id,))
+        if not facts.has_inventory:
+            return Concern(applies=None, because="no inventory was given", evidence=())
+        return Concern(
+            applies=False,
+            because=f"no machine of the inventory: {what}",
+            evidence=tuple(item.id for item in facts.machines) or (facts.catalog_id,),
+        )
+
+    return tell
+
+
+def _work(*kinds: str) -> Callable[[Facts], Concern]:
+    """Make a concern that depends on the machines' `workload` tags; an untagged accelerator leaves it open."""
+
+    def tell(facts: Facts) -> Concern:
+        known = [item for item in facts.machines if item.noun.tags.get("workload") in kinds]
+        if known:
+            name = known[0].noun
+            return Concern(
+                applies=True, because=f"{name.machine} does {name.tags['workload']}", evidence=(known[0].id,)
+            )
+        untagged = [item for item in facts.accelerated() if not item.noun.tags.get("workload")]
+        if untagged or facts.accelerator_devices() or not facts.has_inventory:
+            return Concern(applies=None, because=f"no machine is tagged workload={kinds[0]}", evidence=())
+        return Concern(
+            applies=False,
+            because=f"every accelerated machine is tagged with another workload than {kinds[0]}",
+            evidence=_all(facts),
+        )
+
+    return tell
+
+
+def _both(first: Callable[[Facts], Concern], second: Callable[[Facts], Concern]) -> Callable[[Facts], Concern]:
+    """Make a concern that is in scope when two others are."""
+
+    def tell(facts: Facts) -> Concern:
+        one, other = first(facts), second(facts)
+        return next((found for found in (one, other) if found.applies is False), one if one.applies is None else other)
+
+    return tell
+
+
+def _many_devices(facts: Facts) -> Concern:
+    for item in facts.machines:
+        if sum(part.count for part in facts.accelerators_of(item.noun) or ()) > 1:
+            return Concern(applies=True, because=f"{item.noun.machine} has several", evidence=(item.id,))
+    here = facts.accelerator_devices()
+    if len(here) > 1:
+        return Concern(applies=True, because="this machine has several", evidence=tuple(item.id for item in here))
+    accelerated = _ACCELERATOR(facts)
+    if accelerated.applies is None:
+        return accelerated
+    return Concern(applies=False, because=f"{_shown(facts)} no second accelerator in one machine", evidence=_all(facts))
+
+
+def _any(facts: Facts) -> Concern:
+    return Concern(applies=True, because="it concerns everybody", evidence=(facts.catalog_id,))
+
+
+def _is_neuron(name: str) -> bool:
+    return name.lower().startswith(("inferentia", "trainium"))
+
+
+_ACCELERATOR = _hardware(
+    "accelerator", lambda seen: seen.kind is not DeviceKind.CPU, lambda part, family: bool(part and family)
+)
+_NVIDIA = _hardware("NVIDIA GPU", lambda seen: seen.vendor == "NVIDIA", lambda part, _: part.vendor == "NVIDIA")
+_NEURON = _hardware(
+    "Neuron device", lambda seen: seen.kind is DeviceKind.NEURON, lambda part, _: _is_neuron(part.model)
+)
+_TRAINING = _work("training")
+
+_CONCERNS: dict[str, Callable[[Facts], Concern]] = {
+    "any": _any,
+    "accelerator": _ACCELERATOR,
+    "nvidia": _NVIDIA,
+    "nvidia-g2-g3-p2": _hardware(
+        "GPU of G2, G3 or P2",
+        lambda seen: seen.model in ("K520", "M60", "K80"),
+        lambda part, family: part.vendor == "NVIDIA" and family in _NO_AUTOBOOST_FAMILIES,
+    ),
+    "neuron": _NEURON,
+    "inf1": _hardware(
+        "first-generation Inferentia",
+        lambda seen: seen.model == "Inferentia",
+        lambda part, _: part.model == "Inferentia",
+    ),
+    "neuron-training": _both(_NEURON, _TRAINING),
+    "multi-gpu": _many_devices,
+    "training": _TRAINING,
+    "dataset": _TRAINING,
+    "inference": _work("inference"),
+    "transcode": _work("transcode", "render"),
+    "spot": _machines("bought as spot", lambda machine: machine.purchase == "spot"),
+    "ec2": _machines("on EC2", lambda machine: machine.cloud == "ec2"),
+    "cloudwatch": _machines("on EC2 or SageMaker", lambda machine: machine.cloud in ("ec2", "sagemaker")),
+    "sagemaker": _machines("on SageMaker", lambda machine: machine.cloud == "sagemaker"),
+    "sagemaker-training": _both(_machines("on SageMaker", lambda machine: machine.cloud == "sagemaker"), _TRAINING),
+    "kubernetes": _machines(
+        "tagged by Kubernetes", lambda machine: any(tag.startswith(_KUBERNETES_TAGS) for tag in machine.tags)
+    ),
+}
+
+
+def scope(names: Iterable[str], facts: Facts) -> Concern:
+    """Join concerns: in scope when any is, out of scope when all are."""
+    told = [concern(name, facts) for name in names]
+    return next(_by_rank(told))
+
+
+def _by_rank(told: list[Concern]) -> Iterator[Concern]:
+    for applies in (True, None, False):
+        yield from (found for found in told if found.applies is applies)

@@ -1,0 +1,26 @@
+"""Text that comes from outside and goes into records and onto terminals."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+
+
+def readable_path(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> str:
+    r"""Return a path as Unicode text; bytes that are none stand as \xNN, so that no name is unprintable."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def printable(text: str) -> str:
+    """Return text that cannot steer a terminal: control and format characters become visible escapes."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        char if char == "\n" or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Cn") else _escape(char)
+        for char in text
+    )
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
