@@ -17,16 +17,20 @@ find_python() { # a Python of at least 3.11, or the way to one
 
 need_venv() { # Debian splits venv from python3
     "$1" -c 'import ensurepip, venv' 2>/dev/null && return
-    local package
-    package="python3-venv"
-    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-        say "installing the system package $package (apt-get), which Python needs to make virtual environments"
-        { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$package"; } >&2
-    else
+    local log
+    if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
         say "Python cannot make virtual environments here: its module ensurepip is missing"
-        say "  fix: sudo apt-get install $package"
+        say "  fix: sudo apt-get install python3-venv"
         exit 2
     fi
+    say "installing the system package python3-venv (apt-get), which Python needs to make virtual environments"
+    log=$(mktemp)
+    if ! { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends python3-venv; } >"$log" 2>&1; then
+        cat "$log" >&2
+        say "apt-get could not install python3-venv (see above)"
+        exit 2
+    fi
+    rm -f "$log"
 }
 
 environment() { # environment DIR "GROUP ..." REQUIREMENT: make DIR with this project (and dependency groups) in it

@@ -53,7 +53,9 @@ def commands() -> dict[str, click.Command]:
 
 def _help(name: str) -> str:
     command = commands()[name]
-    context = click.Context(command, info_name=name, max_content_width=80, terminal_width=80)
+    context = click.Context(
+        command, info_name=name, max_content_width=80, terminal_width=80, **command.context_settings
+    )
     return command.get_help(context)
 
 

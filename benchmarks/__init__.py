@@ -1,0 +1,1 @@
+"""Measurements of brimful itself: commands that print figures, never tests that time."""

@@ -1,0 +1,268 @@
+"""Offers: EC2's instance types from the cleaned list, and what is known of those that the list no longer describes."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+from brimful.model.hardware import DeviceKind, Fitted, Offer, Status
+from brimful.model.noun import with_gaps
+from brimful.model.units import MIB
+from tools.catalog_sources import PRICES, SPECIFICATION, cite
+from tools.catalog_withdrawn import ABSENT, OFFERED_IN, WITHDRAWN_SINCE, Absent
+
+Row = dict[str, str]
+REGION = "us-east-1"
+
+# EC2's name -> (what people type, vendor, kind). EC2 spreads these over four structures: GpuInfo, NeuronInfo
+# (Inferentia and Trainium are not in GpuInfo), FpgaInfo and MediaAcceleratorInfo; here all are accelerators.
+_MODELS: dict[str, tuple[str, str, DeviceKind]] = {
+    "T4": ("T4", "NVIDIA", DeviceKind.GPU),
+    "T4g": ("T4g", "NVIDIA", DeviceKind.GPU),
+    "A10G": ("A10G", "NVIDIA", DeviceKind.GPU),
+    "L4": ("L4", "NVIDIA", DeviceKind.GPU),
+    "L40S": ("L40S", "NVIDIA", DeviceKind.GPU),
+    "V100": ("V100", "NVIDIA", DeviceKind.GPU),
+    "A100": ("A100", "NVIDIA", DeviceKind.GPU),
+    "H100": ("H100", "NVIDIA", DeviceKind.GPU),
+    "H200": ("H200", "NVIDIA", DeviceKind.GPU),
+    "B200": ("B200", "NVIDIA", DeviceKind.GPU),
+    "B300": ("B300", "NVIDIA", DeviceKind.GPU),
+    "RTX PRO 4500": ("RTX PRO 4500", "NVIDIA", DeviceKind.GPU),
+    "RTX PRO Server 6000": ("RTX PRO 6000", "NVIDIA", DeviceKind.GPU),
+    "Radeon Pro V520": ("Radeon Pro V520", "AMD", DeviceKind.GPU),
+    "Inferentia": ("Inferentia", "AWS", DeviceKind.NEURON),
+    "Inferentia2": ("Inferentia2", "AWS", DeviceKind.NEURON),
+    "Trainium": ("Trainium", "AWS", DeviceKind.NEURON),
+    "Trainium2": ("Trainium2", "AWS", DeviceKind.NEURON),
+    "Qualcomm AI100": ("Cloud AI 100", "Qualcomm", DeviceKind.NPU),
+    "Virtex UltraScale+ (VU47P)": ("VU47P", "Xilinx", DeviceKind.FPGA),
+    "U30": ("U30", "Xilinx", DeviceKind.MEDIA),
+}
+
+# (nominal MiB, usable MiB or why it is unknown) of a whole device, where EC2's one figure per device is not both.
+# EC2's figure is the nominal size for some, for others the seller's decimal gigabytes turned into MiB (A10G and L4:
+# 24e9 bytes = 22,888 MiB), for B200 and B300 what the driver reports. A driver's total is from a captured nvidia-smi
+# output of that part; of it the driver keeps some 400 to 900 MiB for itself.
+_NO_CAPTURE = "EC2 gives the nominal size, and no captured output of the driver shows what is left of it"
+_NOT_PUBLISHED = "AWS publishes no figure below the nominal one"
+_MEMORY: dict[str, tuple[int, int | str]] = {
+    "T4": (16384, 15360),  # a captured nvidia-smi output
+    "T4g": (16384, _NO_CAPTURE),
+    "A10G": (24576, 22888),
+    "L4": (24576, 22888),
+    "L40S": (49152, 45776),  # the driver's total is 46,068; the lower figure counts
+    "H100": (81920, 81559),
+    "H200": (144384, 143771),  # sold as 141 GB and meaning GiB: EC2's 144,384 MiB is 141 GiB, above the driver's total
+    "B200": (184320, 183359),  # sold as 180 GB, meaning GiB
+    "B300": (294912, 275040),  # sold as 288 GB, meaning GiB of HBM fitted
+    "RTX PRO 4500": (32768, _NO_CAPTURE),
+    "RTX PRO 6000": (98304, _NO_CAPTURE),
+    "Radeon Pro V520": (8192, _NO_CAPTURE),
+    "Inferentia": (8192, _NOT_PUBLISHED),
+    "Inferentia2": (32768, _NOT_PUBLISHED),
+    "Trainium": (32768, _NOT_PUBLISHED),
+    "Trainium2": (98304, _NOT_PUBLISHED),  # EC2 says 524,288 MiB, five times what the device has: see TRAINIUM2
+    "Cloud AI 100": (16384, 16000),
+    "VU47P": (81920, "an FPGA has no allocator: the design decides"),
+    "U30": (24576, "the encoder's firmware decides"),
+}
+# The same two figures for parts of one name and two sizes: (model, EC2's MiB) -> usable MiB.
+_SIZED: dict[tuple[str, int], int | str] = {
+    ("A100", 40960): _NO_CAPTURE,
+    ("A100", 81920): 81920,
+    ("V100", 16384): _NO_CAPTURE,
+    ("V100", 32768): _NO_CAPTURE,
+}
+
+TRAINIUM2 = "EC2's API gives 524,288 MiB per Trainium2; AWS's Neuron documentation gives 96 GiB, which counts here."
+
+# Families whose local disks are spinning, or attached by another way than NVMe: no place to stage data at speed.
+_NO_NVME = frozenset({"c1", "c3", "d2", "d3", "d3en", "h1", "i2", "m1", "m2", "m3", "r3", "x1", "x1e"})
+
+
+def offers(source: Path) -> list[Offer]:
+    """Build an offer for each instance type of the source's list."""
+    with (source / "aws_instances.csv").open(newline="", encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    return [_described(row) if row["in_moto"] == "True" else _absent(row) for row in sorted(rows, key=_order)]
+
+
+def _order(row: Row) -> tuple[str, float, str]:
+    """Sort by family, then by size, so that the file reads like a price list."""
+    return row["family"], float(row["vcpu"] or 0), row["instance_type"]
+
+
+def _described(row: Row) -> Offer:
+    """Build the offer of a type that EC2 describes: available, whether or not it has a price here."""
+    name = row["instance_type"]
+    known = _specification(row)
+    price = float(row["od_us_east_1"]) if row["od_us_east_1"] else None
+    gone = WITHDRAWN_SINCE.get(name)
+    return Offer(
+        instance=name,
+        family=row["family"],
+        **{field: value for field, value in known.items() if value is not None},
+        usd_per_hour=price,
+        region=REGION,
+        price_date=PRICES if price else None,
+        specification_date=SPECIFICATION,
+        missing=_reasons(name, known, price),
+        note=" ".join(_notes(row, gone)),
+        **_standing(gone),
+        **cite(*_cited(row, price, gone)),
+    )
+
+
+def _absent(row: Row) -> Offer:
+    """Build the offer of a type that has a price and that EC2 no longer describes."""
+    item = ABSENT[row["instance_type"]]
+    return with_gaps(
+        Offer,
+        "EC2 no longer describes this type",
+        instance=row["instance_type"],
+        family=row["family"],
+        accelerators=item.accelerators,
+        usd_per_hour=float(row["od_us_east_1"]),
+        region=REGION,
+        price_date=PRICES,
+        note=item.note,
+        **_standing(item),
+        **cite("karpenter", *item.sources),
+    )
+
+
+def _standing(item: Absent | None) -> dict[str, Any]:
+    if item is None:
+        return {"status": Status.AVAILABLE}
+    if item.status is Status.UNKNOWN:
+        return {"status": Status.UNKNOWN}
+    return {
+        "status": item.status,
+        "withdrawn_on": item.on,
+        "withdrawal": item.by,
+        "successors": item.successors,
+    }
+
+
+def _notes(row: Row, gone: Absent | None) -> list[str]:
+    notes = [gone.note] if gone else []
+    if row["instance_type"] in OFFERED_IN:
+        notes.append(f"EC2 does not offer it in us-east-1 (2026-08-01), but in {OFFERED_IN[row['instance_type']]}.")
+    if row["accel_name"] == "Trainium2":
+        notes.append(TRAINIUM2)
+    if row["family"] in _NO_NVME and row["nvme_gb"]:
+        disks = f"{float(row['nvme_disks']):.0f} x {float(row['nvme_gb']) / float(row['nvme_disks']):.0f} GB"
+        notes.append(f"Its local disks ({disks}) are no NVMe flash.")
+    return notes
+
+
+def _cited(row: Row, price: float | None, gone: Absent | None) -> list[str]:
+    cited = ["moto", *(["karpenter"] if price else []), *(gone.sources if gone else ())]
+    if row["instance_type"] in OFFERED_IN:
+        cited.append("offered")
+    return cited + _CITED.get(row["gpu_name"] or row["accel_name"], [])
+
+
+# What stands behind figures of memory that are not EC2's.
+_CITED = {"T4": ["smi-telegraf"], "H100": ["smi-exporter"], "H200": ["smi-exporter"], "Trainium2": ["neuron"]}
+
+
+def _reasons(name: str, known: dict[str, Any], price: float | None) -> dict[str, str]:
+    reasons = {
+        field: _WHY.get(field, "EC2 lists none for this type") for field, value in known.items() if value is None
+    }
+    if price is None:
+        why = "EC2 does not offer this type in us-east-1"
+        if name.startswith("mac"):
+            why = "a Mac is rented as a dedicated host, which has its own price list"
+        reasons |= {"usd_per_hour": why, "price_date": why}
+    return reasons
+
+
+_NOT_OPTIMISED = "EC2 lists none: the type shares its network with EBS"
+_WHY = {
+    "ebs_bytes_per_s": _NOT_OPTIMISED,
+    "ebs_peak_bytes_per_s": _NOT_OPTIMISED,
+    "ebs_iops": _NOT_OPTIMISED,
+    "clock_mhz": "EC2 lists no clock for this type",
+}
+
+
+def _specification(row: Row) -> dict[str, Any]:
+    flash = row["family"] not in _NO_NVME
+    return {
+        "vcpus": _whole(row["vcpu"]),
+        "cores": _whole(row["cores"]),  # a vCPU is half a core on most types and a whole one on others
+        "memory_bytes": _whole(row["memory_mib"], MIB),
+        "arch": row["arch"],
+        "cpu_vendor": row["cpu_manufacturer"],
+        "clock_mhz": _whole(row["clock_ghz"], 1000),
+        "accelerators": _accelerators(row),
+        "network_bytes_per_s": _scaled(row["net_baseline_gbps"], 1e9 / 8),
+        "network_peak_bytes_per_s": _scaled(row["net_peak_gbps"], 1e9 / 8),
+        "efa": row["efa"] == "True",
+        "ebs_bytes_per_s": _scaled(row["ebs_base_mbs"], 1e6),
+        "ebs_peak_bytes_per_s": _scaled(row["ebs_max_mbs"], 1e6),
+        "ebs_iops": _whole(row["ebs_base_iops"]),
+        "nvme_bytes": _whole(row["nvme_gb"] or "0", 10**9) if flash else 0,  # disks are sold in decimal gigabytes
+        "nvme_disks": _whole(row["nvme_disks"] or "0") if flash else 0,
+    }
+
+
+def _scaled(cell: str, factor: float) -> float | None:
+    return float(cell) * factor if cell else None
+
+
+def _whole(cell: str, factor: int = 1) -> int | None:
+    return round(float(cell) * factor) if cell else None
+
+
+def _accelerators(row: Row) -> tuple[Fitted, ...]:
+    if row["gpu_name"]:
+        # A share of a GPU is listed with the count 0: a program sees the logical count, each a part of a device.
+        count = row["gpu_logical_count"] or row["gpu_count"]
+        return (_fit(row["gpu_name"], count, row["gpu_mem_mib_each"], share=float(row["gpu_partition"] or 1)),)
+    if row["accel_name"]:
+        cores = _whole(row["accel_cores_each"])
+        return (_fit(row["accel_name"], row["accel_count"], row["accel_mem_mib_each"], cores=cores),)
+    if row["fpga_name"]:
+        return (_fit(row["fpga_name"], row["fpga_count"], row["fpga_mem_mib"]),)
+    if row["media_name"]:
+        return (_fit(row["media_name"], row["media_count"], "0"),)
+    return ()
+
+
+def _fit(name: str, count: str, listed_mib: str, *, share: float = 1.0, cores: int | None = None) -> Fitted:
+    model, vendor, kind = _MODELS[name]
+    listed = int(float(listed_mib))
+    nominal, usable = _MEMORY[model] if model in _MEMORY else (listed, _SIZED[model, listed])
+    if share < 1:
+        usable = listed  # of a share EC2 lists what a program gets: 2,861 MiB of an eighth of 24 GiB
+    missing = {"usable_memory_bytes": usable} if isinstance(usable, str) else {}
+    if cores is None:
+        missing["cores"] = "EC2 lists no cores for it"
+    return Fitted(
+        model=model,
+        vendor=vendor,
+        kind=kind,
+        count=int(float(count)),
+        share=share,
+        memory_bytes=round(nominal * MIB * share),
+        usable_memory_bytes=None if isinstance(usable, str) else usable * MIB,
+        cores=cores,
+        missing=missing,
+    )
+
+
+def usable_mib(model: str) -> int | str:
+    """Return the usable memory of a whole device in MiB, or why it is unknown; sizes of one name as `A100-80GB`."""
+    if model in _MEMORY:
+        return _MEMORY[model][1]
+    name, _, size = model.partition("-")
+    known = _SIZED.get((name, int(size.removesuffix("GB")) * 1024)) if size.endswith("GB") else None
+    return known or _OTHER.get(model, "no captured output of its driver is at hand")
+
+
+_OTHER: dict[str, int | str] = {"Gaudi": 32768}  # captured hl-smi output
