@@ -10,7 +10,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from brimful.catalog.nouns import DcgmError, DriverBranch, EndedService, NeuronPackage, Xid
+from brimful.catalog.nouns import DcgmError, DriverBranch, NeuronPackage, Xid
+from brimful.model.hardware import EndedService
 from tools.catalog_sources import cite
 
 Row = dict[str, str]
@@ -182,6 +183,7 @@ def ended_services(source: Path) -> list[EndedService]:
     return [
         EndedService(
             service="Elastic Inference",
+            names=("eia1.*", "eia2.*"),
             closed_to_new_on=date(2023, 4, 15),
             successors=("inf2.xlarge", "g6f.large", "g4dn.xlarge"),
             note="A share of an accelerator beside a CPU instance. A share of a GPU can be had as g6f.",
@@ -190,6 +192,7 @@ def ended_services(source: Path) -> list[EndedService]:
         ),
         EndedService(
             service="Elastic Graphics",
+            names=("eg1.*",),
             closed_to_new_on=date(2023, 9, 5),
             ended_on=date(2024, 1, 8),
             successors=("g6f.large", "g4dn.xlarge", "g5.xlarge"),

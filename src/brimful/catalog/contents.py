@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from brimful.catalog.form import Document, File
 from brimful.catalog.names import Names
-from brimful.catalog.nouns import DcgmError, DriverBranch, EndedService, NeuronPackage, ShippedFile, Xid
+from brimful.catalog.nouns import DcgmError, DriverBranch, NeuronPackage, ShippedFile, Xid
 from brimful.catalog.rows import nouns
-from brimful.model.hardware import Accelerator, CpuFamily, Fitted, Offer
+from brimful.model.hardware import Accelerator, CpuFamily, EndedService, Fitted, Offer
 from brimful.model.noun import Noun
 
 SHIPPED = Path(__file__).parent / "data"

@@ -85,16 +85,3 @@ class NeuronPackage(Noun):
     released_on: date | None = unknown("the manifest of that release gives no day")
     source: str
     licence: str
-
-
-@noun
-class EndedService(Noun):
-    """An accelerator that was rented as a service, not as an instance type, and can no longer be had."""
-
-    service: str
-    closed_to_new_on: date | None = unknown(_NOT_GIVEN)
-    ended_on: date | None = unknown(_NOT_GIVEN)
-    successors: tuple[str, ...] = ()
-    note: str = ""
-    source: str
-    licence: str

@@ -1,4 +1,4 @@
-"""What was seen or foreseen: Run, Source, Environment, Figures, Measurement, Interval, Prediction, Sample, Usage, Stage."""
+"""What was seen or foreseen, from the Run and its Sources to a Measurement, a Prediction and a Usage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What computes, and what it can be rented as: Precision, Device, Accelerator, Fitted, Offer, Machine."""
+"""What computes, and what it can be rented as: Device, Accelerator, Fitted, Offer, EndedService, Machine."""
 
 from __future__ import annotations
 
@@ -210,6 +210,20 @@ class Offer(Noun):
             raise ValueError(f"{self.instance} is {self.status}: a withdrawn type, and no other, says how we know")
         if self.usd_per_hour == 0:
             raise ValueError(f"{self.instance} costs 0: an unknown price is None with a reason")
+
+
+@noun
+class EndedService(Noun):
+    """An accelerator that was rented as a service, not as an instance type, and can no longer be had."""
+
+    service: str
+    names: tuple[str, ...]  # what its sizes were called, as patterns: "eia2.*"
+    closed_to_new_on: date | None = unknown("the source gives none")
+    ended_on: date | None = unknown("the source gives none")
+    successors: tuple[str, ...] = ()
+    note: str = ""
+    source: str
+    licence: str
 
 
 @noun

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from fractions import Fraction
 
 KIB, MIB, GIB, TIB = 1024, 1024**2, 1024**3, 1024**4
 HOURS_PER_MONTH = 730.0  # the convention of AWS's own price pages: 365 x 24 / 12
@@ -141,6 +142,11 @@ def format_bit_rate(bytes_per_s: float) -> str:
     """Print a network rate in the bits that its sellers use: 25 Gbps."""
     bits = bytes_per_s * 8
     return f"{_short(bits / 1e9)} Gbps" if bits >= 1e9 else f"{_short(bits / 1e6)} Mbps"
+
+
+def format_share(value: float) -> str:
+    """Print a share of a device as its seller does: 1/8."""
+    return str(Fraction(value).limit_denominator(64))
 
 
 def format_usd(value: float) -> str:
