@@ -35,7 +35,8 @@ need_venv() { # Debian splits venv from python3
 
 environment() { # environment DIR "GROUP ..." REQUIREMENT: make DIR with this project (and dependency groups) in it
     local dir=$1 groups=$2 requirement=$3 python stamp
-    stamp=$PWD:$(cat pyproject.toml CMakeLists.txt native/* scripts/environment.sh | sha256sum | cut -d' ' -f1)
+    # the names of the modules count too: an editable install remembers where each of them was
+    stamp=$PWD:$( (find src -name "*.py" | LC_ALL=C sort; cat pyproject.toml CMakeLists.txt native/* scripts/environment.sh) | sha256sum | cut -d' ' -f1)
     if [ -x "$dir/bin/brimful" ] && [ "$(cat "$dir/stamp" 2>/dev/null)" = "$stamp" ]; then return; fi
     python=$(find_python)
     need_venv "$python"

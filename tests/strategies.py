@@ -18,6 +18,7 @@ from brimful.model.evidence import Figures, Interval, Prediction
 from brimful.model.hardware import Accelerator, CpuFamily, Device, Fitted, Offer, Precision, Status, WithdrawalEvidence
 from brimful.model.noun import Noun
 from brimful.model.work import Setting, Slo
+from brimful.seams import Series, Window
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 REASON = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
@@ -140,6 +141,16 @@ def _mend_finding(known: dict[str, Any]) -> None:
         known[name] = known[name] or "said"
 
 
+def _mend_series(known: dict[str, Any]) -> None:
+    times = sorted(set(known["times_s"]))
+    known["times_s"] = tuple(times)
+    known["values"] = tuple(times)
+
+
+def _mend_window(known: dict[str, Any]) -> None:
+    known["start_s"], known["end_s"] = sorted((known["start_s"], known["end_s"]))
+
+
 def _mend_verdict(known: dict[str, Any]) -> None:
     if known["status"] is not PracticeStatus.UNKNOWN:
         known["evidence"] = known["evidence"] or ("run/1",)
@@ -158,7 +169,9 @@ _MENDS = {
     Interval: _mend_interval,
     Offer: _mend_offer,
     Prediction: _mend_prediction,
+    Series: _mend_series,
     Setting: _mend_setting,
     Slo: _mend_slo,
     Verdict: _mend_verdict,
+    Window: _mend_window,
 }

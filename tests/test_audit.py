@@ -129,7 +129,9 @@ def used(
 def device(
     model: str = "L4", driver: str | None = "595.91.07", kind: DeviceKind = DeviceKind.GPU, vendor: str = "NVIDIA"
 ) -> Device:
-    return with_gaps(Device, "n", device=f"{model}-0", kind=kind, vendor=vendor, model=model, driver_version=driver)
+    return with_gaps(
+        Device, "n", device=f"{model}-0", device_kind=kind, vendor=vendor, model=model, driver_version=driver
+    )
 
 
 CPU = device("Xeon", None, DeviceKind.CPU, "Intel")
@@ -235,6 +237,13 @@ def test_a_machine_with_an_owner_or_a_protecting_tag_is_never_to_be_stopped_from
     item = replace(item, **more, missing={k: v for k, v in item.missing.items() if k not in more})
     (found,) = findings_of(fleet(item, usages=(used("i-1", releasable=0.9, at_end=9 * HOUR),)), "idle-accelerator")
     assert found.command is None
+
+
+def test_an_idle_machine_of_a_withdrawn_type_is_to_be_moved_and_never_to_be_stopped():
+    facts = fleet(machine("i-1", "p3.2xlarge"), usages=(used("i-1", releasable=0.9, at_end=9 * HOUR),))
+    (found,) = findings_of(facts, "idle-accelerator")
+    assert "do not stop it" in found.fix
+    assert found.command == "brimful catalog show p3.2xlarge g6e.xlarge"
 
 
 def test_a_short_history_is_no_ground_to_call_a_machine_idle():

@@ -6,13 +6,15 @@ announces its class in the entry-point group `brimful.<seam>`, e.g. `brimful.pro
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.metadata
 from collections.abc import Iterator
 from typing import Any
 
+from brimful.model.answers import BackendState
 from brimful.model.errors import BrimfulError, Unavailable, UsageError
-from brimful.model.noun import Noun, noun, unknown
+from brimful.model.text import printable
 
 BACKENDS: dict[str, dict[str, str]] = {
     "probe": {
@@ -38,22 +40,11 @@ BACKENDS: dict[str, dict[str, str]] = {
 }
 
 
-@noun
-class BackendState(Noun):
-    """One line of `brimful doctor`: a back-end, and whether it can be used here."""
-
-    seam: str
-    name: str
-    available: bool
-    reason: str
-    fix: str | None = unknown("nothing is to be done")
-
-
 def names(seam: str) -> dict[str, str]:
     """Return every known back-end of a seam and where its class is, ours first; a stranger cannot take our name."""
     table = dict(_table(seam))
     for point in importlib.metadata.entry_points(group=f"brimful.{seam}"):
-        table.setdefault(point.name, point.value)
+        table.setdefault(point.name, point.value.partition("[")[0].strip())  # extras may stand after the class
     return table
 
 
@@ -64,15 +55,17 @@ def find(seam: str, name: str) -> Any:
         raise UsageError(
             f"no {seam} is called {name!r}",
             why=f"the known ones are {', '.join(sorted(table)) or 'none'}",
-            fix=f"choose one of them, or install the package that provides {name!r} (brimful doctor lists what is there)",
+            fix=f"choose one of them, or install the package that provides {name!r} (see brimful doctor)",
         )
     module, _, attribute = table[name].partition(":")
     try:
-        return getattr(importlib.import_module(module), attribute)
-    except Exception as error:  # a stranger's module may raise anything at all, and must not end our run
+        return functools.reduce(getattr, attribute.split("."), importlib.import_module(module))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a stranger's module may raise anything, SystemExit too, and must not end our run
         raise Unavailable(
             f"the {seam} {name!r} cannot be imported",
-            why=f"{table[name]}: {type(error).__name__}: {error}",
+            why=f"{table[name]}: {_said(error)}",
             fix=f"repair or uninstall the package that provides {table[name]}",
         ) from error
 
@@ -97,17 +90,28 @@ def _state(seam: str, name: str) -> BackendState:
         cls = find(seam, name)
         cls.check()
     except BrimfulError as error:
-        return BackendState(seam=seam, name=name, available=False, reason=f"{error.what}: {error.why}", fix=error.fix)
-    except Exception as error:  # as in find: a stranger's check may raise anything
+        reason = printable(f"{error.what}: {error.why}")
+        return BackendState(seam=seam, name=name, available=False, reason=reason, fix=printable(error.fix))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - as in find: a stranger's check may raise anything
         return BackendState(
             seam=seam,
             name=name,
             available=False,
-            reason=f"its check failed: {type(error).__name__}: {error}",
+            reason=f"its check failed: {_said(error)}",
             fix=f"repair or uninstall the package that provides the {seam} {name!r}",
         )
-    summary = (cls.__doc__ or "").strip().partition("\n")[0].rstrip(".")
-    return BackendState(seam=seam, name=name, available=True, reason=summary or "it answers")
+    summary = str(cls.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+    return BackendState(seam=seam, name=name, available=True, reason=printable(summary) or "it answers")
+
+
+def _said(error: BaseException) -> str:
+    """Return what a stranger's error says, in characters that any record and terminal can take."""
+    try:
+        return printable(f"{type(error).__name__}: {error}")
+    except Exception:  # noqa: BLE001 - its own __str__ is a stranger's too
+        return type(error).__name__
 
 
 def _table(seam: str) -> dict[str, str]:

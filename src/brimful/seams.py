@@ -37,9 +37,8 @@ class Series(Noun):
     values: tuple[float, ...]
     source: str = "recorded"
 
-    def __post_init__(self) -> None:
+    def _agree(self) -> None:
         """Refuse values without times and times out of order."""
-        super(Series, self).__post_init__()
         if len(self.times_s) != len(self.values):
             raise ValueError(f"{len(self.times_s)} times and {len(self.values)} values: each value needs its time")
         if any(later <= sooner for sooner, later in zip(self.times_s, self.times_s[1:], strict=False)):
@@ -48,14 +47,13 @@ class Series(Noun):
 
 @noun
 class Window(Noun):
-    """A stretch of time, in seconds since the epoch (or since the start of a trace): from start, up to but without end."""
+    """A stretch of time, in seconds since the epoch or the start of a trace: from start, up to but without end."""
 
     start_s: float
     end_s: float
 
-    def __post_init__(self) -> None:
+    def _agree(self) -> None:
         """Refuse a window that ends before it starts."""
-        super(Window, self).__post_init__()
         if self.end_s < self.start_s:
             raise ValueError(f"end_s is {self.end_s}: before start_s, which is {self.start_s}")
 

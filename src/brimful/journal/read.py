@@ -139,11 +139,10 @@ class _Parser:
             start = end
 
     def _json(self, start: int, end: int, *, whole: bool) -> dict[str, Any] | None:
-        line = self.data[start:end]
-        torn = not whole or not self.data[start:].strip(b"\0\n")  # a power cut can leave zeros at the end
         try:
-            record = msgspec.json.decode(line)
+            record = msgspec.json.decode(self.data[start:end])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            torn = not whole or not self.data[start:].strip(b"\0\n")  # a power cut can leave zeros at the end
             if torn and start > 0:
                 self.warnings.append(
                     f"{readable_path(self.path)}: the last {len(self.data) - start} bytes, from byte {start}, are a "

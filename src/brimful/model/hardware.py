@@ -56,9 +56,9 @@ class Device(Noun):
     """One thing that computes, on one host: a CPU, a GPU or a share of one, a NeuronCore group."""
 
     device: str
-    kind: DeviceKind
-    vendor: str
-    model: str
+    device_kind: DeviceKind | None = unknown()
+    vendor: str | None = unknown()
+    model: str | None = unknown()
     host: str | None = unknown()
     index: int | None = unknown("it has no number on its host")
     uuid: str | None = unknown()

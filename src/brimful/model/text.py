@@ -11,6 +11,11 @@ def readable_path(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> 
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
+def counted(number: int, thing: str) -> str:
+    """Return a number of things in words: 1 machine, 3 machines."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
 def printable(text: str) -> str:
     """Return text that cannot steer a terminal: control and format characters become visible escapes."""
     if text.isascii() and text.isprintable():

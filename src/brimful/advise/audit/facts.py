@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Generic, TypeVar
 
-from brimful.model.evidence import Measurement, Usage
+from brimful.model.evidence import Measurement, Sample, Usage
 from brimful.model.hardware import Accelerator, Device, DeviceKind, Fitted, Machine, Offer, Status
 
 _T_co = TypeVar("_T_co", covariant=True)
@@ -39,6 +39,7 @@ class Facts:
     prices_on: date  # the newest price date of the catalogue
     catalog_id: str  # the record that tells which catalogue was used
     devices: tuple[Cited[Device], ...] = ()
+    unseen: tuple[Cited[Sample], ...] = ()  # places where a probe could not look for devices
     machines: tuple[Cited[Machine], ...] = ()
     has_inventory: bool = False
     offers: Mapping[str, Cited[Offer]] = field(default_factory=dict)  # of the machines' types
@@ -82,8 +83,8 @@ class Facts:
         return [item for item in self.machines if self.accelerators_of(item.noun)]
 
     def accelerator_devices(self) -> list[Cited[Device]]:
-        """Return the devices that are no CPUs."""
-        return [item for item in self.devices if item.noun.kind is not DeviceKind.CPU]
+        """Return the devices that are known to be no CPUs."""
+        return [item for item in self.devices if item.noun.device_kind not in (None, DeviceKind.CPU)]
 
     def datasheet(self, fitted: Fitted) -> Accelerator | None:
         """Return the datasheet of an accelerator that is fitted in a machine."""

@@ -13,7 +13,8 @@ from brimful.advise.audit.smaller import smaller_offer
 from brimful.model.advice import Finding, Severity
 from brimful.model.evidence import Usage
 from brimful.model.hardware import Machine, Offer, Status, WithdrawalEvidence
-from brimful.model.units import HOURS_PER_MONTH, format_seconds, format_usd
+from brimful.model.text import counted
+from brimful.model.units import HOURS_PER_MONTH, format_seconds, format_share, format_usd
 
 STALE_CATALOG_DAYS = 92  # prices and types change by the quarter
 RELEASABLE_SHARE = 0.05  # below this a release gains less than its cold starts cost
@@ -37,20 +38,22 @@ def idle(facts: Facts) -> Iterator[Finding]:
         price = facts.price_of(machine)
         now = min(cited.noun.idle_at_end_s for cited in usages)
         timeout = usages[0].noun.timeout_s
+        command = _release_command(facts, machine, idle_now=now > timeout)
         yield Finding(
             code="idle-accelerator",
             severity=Severity.HIGH,
             subject=machine.machine,
-            what=f"{machine.machine} ({machine.instance}) did nothing for {share:.0%} of the time that is known"
+            what=f"{machine.machine} ({machine.instance}) did nothing for {share:.0%} of "
+            f"{format_seconds(min(map(_known_s, usages)))} that are known"
             + (f", and nothing for the last {format_seconds(now)}" if now > timeout else ""),
             why=f"releasing it after {format_seconds(timeout)} without work would have saved that share of its price"
             + ("; at most, as its devices may be idle at different times" if len(usages) > 1 else ""),
             fix=_how_to_release(facts, machine),
-            command=_stop_command(facts, machine) if now > timeout else None,
+            command=command,
             evidence=(item.id, *(cited.id for cited in usages)),
             practices=(10, 12),
             usd_per_month=None if price is None else round(price * HOURS_PER_MONTH * share, 2),
-            missing=_reasons(facts, machine, command=now <= timeout or _stop_command(facts, machine) is None),
+            missing=_reasons(facts, machine, no_command=command is None),
         )
 
 
@@ -67,9 +70,9 @@ def _device_count(facts: Facts, machine: Machine) -> int:
     return sum(part.count for part in facts.accelerators_of(machine) or ())
 
 
-def _reasons(facts: Facts, machine: Machine, *, command: bool) -> dict[str, str]:
+def _reasons(facts: Facts, machine: Machine, *, no_command: bool) -> dict[str, str]:
     reasons = {}
-    if command:
+    if no_command:
         reasons["command"] = "it is not idle now, or must not be stopped from outside: see the fix"
     if facts.price_of(machine) is None:
         reasons["usd_per_month"] = f"the price of {machine.instance} ({machine.purchase}) is not known"
@@ -83,15 +86,26 @@ def _how_to_release(facts: Facts, machine: Machine) -> str:
     kept = [tag for tag in _PROTECTING_TAGS if tag in machine.tags]
     if kept:
         return f"it is tagged {kept[0]}: ask who set the tag, then stop it or let it scale to zero"
+    if offer and offer.status is Status.WITHDRAWN:
+        return "do not stop it: its type is withdrawn and may not start again; move it to a successor, and stop that"
     local = "copy what lies on its instance store first, a stop loses it; then " if offer and offer.nvme_bytes else ""
     return f"{local}stop it while it is idle (without --dry-run), or give it a schedule or scale-to-zero"
 
 
-def _stop_command(facts: Facts, machine: Machine) -> str | None:
+def _release_command(facts: Facts, machine: Machine, *, idle_now: bool) -> str | None:
+    """Return what to type: never a stop of what somebody else owns, protects, uses now or could not start again."""
     if machine.cloud != "ec2" or machine.owner or any(tag in machine.tags for tag in _PROTECTING_TAGS):
         return None
+    offer = facts.offer_of(machine)
+    if offer and offer.status is Status.WITHDRAWN:
+        return _compare_command(offer)
     region = machine.region or facts.region
-    return f"aws ec2 stop-instances --dry-run --region {region} --instance-ids {machine.machine}"
+    stop = f"aws ec2 stop-instances --dry-run --region {region} --instance-ids {machine.machine}"
+    return stop if idle_now else None
+
+
+def _compare_command(offer: Offer) -> str:
+    return f"brimful catalog show {' '.join((offer.instance, *offer.successors))}"
 
 
 def withdrawn(facts: Facts) -> Iterator[Finding]:
@@ -101,11 +115,8 @@ def withdrawn(facts: Facts) -> Iterator[Finding]:
         if cited is None or cited.noun.status is not Status.WITHDRAWN:
             continue
         offer = cited.noun
-        how = (
-            "AWS announced it"
-            if offer.withdrawal is WithdrawalEvidence.ANNOUNCED
-            else "it is absent from AWS's lists since"
-        )
+        announced = offer.withdrawal is WithdrawalEvidence.ANNOUNCED
+        how = "announced" if announced else "absent from AWS's lists since"
         yield Finding(
             code="withdrawn-type",
             severity=Severity.MEDIUM,
@@ -113,7 +124,7 @@ def withdrawn(facts: Facts) -> Iterator[Finding]:
             what=f"{item.noun.machine} is a {offer.instance}, which is withdrawn ({how} {_day(offer.withdrawn_on)})",
             why="a machine of a withdrawn type may not start again once it is stopped, and no new one can be had",
             fix=f"move it to {' or '.join(offer.successors) or 'a type that is available'}",
-            command=f"brimful catalog show {' '.join((offer.instance, *offer.successors))}",
+            command=_compare_command(offer),
             evidence=(item.id, cited.id),
             practices=(5,),
             missing={"usd_per_month": "what the move saves depends on the successor's speed for the workload"},
@@ -141,7 +152,7 @@ def too_large(facts: Facts) -> Iterator[Finding]:
             severity=Severity.MEDIUM,
             subject=machine.machine,
             what=f"{machine.machine} ({machine.instance}) never used more than {usage.max_percent:.0f} % of its GPU",
-            why=f"{_share(better)} gives that much for {format_usd(better.usd_per_hour)} an hour, not {format_usd(price)}",
+            why=f"{_share(better)} does that for {format_usd(better.usd_per_hour)} an hour, not {format_usd(price)}",
             fix=f"measure the workload on {better.instance}; if it keeps its latency there, move it",
             command=f"brimful catalog show {machine.instance} {better.instance}",
             evidence=(item.id, offer.id, usages[0].id),
@@ -152,7 +163,7 @@ def too_large(facts: Facts) -> Iterator[Finding]:
 
 def _share(offer: Offer) -> str:
     part = (offer.accelerators or ())[0]
-    return f"{part.share:g} of an {part.model}" if part.share < 1 else f"a {part.model}"
+    return f"{format_share(part.share)} of an {part.model}" if part.share < 1 else f"a {part.model}"
 
 
 def under_used(facts: Facts) -> Iterator[Finding]:
@@ -166,7 +177,7 @@ def under_used(facts: Facts) -> Iterator[Finding]:
             code="under-used",
             severity=Severity.LOW,
             subject=low[0].noun.device,
-            what=f"{len(low)} of {len(watched)} watched devices are under {bound} for 95 % of the time",
+            what=f"{len(low)} of {counted(len(watched), 'watched device')} stay under {bound} for 95 % of the time",
             why=f"{names}: a larger batch, a faster data path or a smaller device would use what is paid for",
             fix="raise the batch size, look for a CPU or input bottleneck, or take a smaller device",
             evidence=tuple(cited.id for cited in low),
@@ -185,8 +196,8 @@ def unwatched(facts: Facts) -> Iterator[Finding]:
             code="unwatched-accelerator",
             severity=Severity.MEDIUM,
             subject=silent[0].noun.machine,
-            what=f"nothing is known about the use of {len(silent)} accelerated machines: {names}",
-            why=f"together they cost at least {format_usd(sum(prices))} an hour, and nobody can say whether they work",
+            what=f"nothing is known about the use of {counted(len(silent), 'accelerated machine')}: {names}",
+            why=f"that costs at least {format_usd(sum(prices))} an hour, and nobody can say whether it works",
             fix="have the CloudWatch agent, dcgm-exporter or neuron-monitor collect their metrics",
             evidence=tuple(item.id for item in silent),
             practices=(3,),
@@ -253,7 +264,7 @@ def no_nvlink(facts: Facts) -> Iterator[Finding]:
                 what=f"{machine.machine} ({machine.instance}) trains on several GPUs that have no NVLink",
                 why="gradients cross PCIe and the host, so each further GPU adds much less than one",
                 fix="take one larger GPU, or a P type with NVLink (p4d, p5, p6); keep this one for many models at once",
-                command="brimful catalog show 'family~p' 'count>1' status=available",
+                command="brimful catalog show 'p*' 'count>1' status=available",
                 evidence=(item.id,),
                 practices=(71,),
                 missing={"usd_per_month": "it depends on how much of a step is communication"},

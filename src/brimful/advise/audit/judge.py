@@ -29,16 +29,18 @@ class Proof:
 def find(facts: Facts) -> list[Finding]:
     """Return everything that is wrong, what is worth most first."""
     found = [finding for finder in FINDERS for finding in finder(facts)]
-    return sorted(found, key=lambda item: (-(item.usd_per_month or 0.0), -item.severity.rank, item.code, item.subject))
+    return sorted(found, key=lambda item: (-(item.usd_per_month or 0.0), -item.severity.rank))
 
 
 def first_things(findings: Sequence[Finding], count: int = 3) -> list[Finding]:
-    """Return what to do first: of each machine the one thing that is worth most."""
-    chosen: list[Finding] = []
+    """Return what to do first: of each machine the one thing that is worth most, and then what else there is."""
+    subjects: set[str] = set()
+    first: list[Finding] = []
+    later: list[Finding] = []
     for finding in findings:
-        if len(chosen) < count and not (finding.subject and finding.subject in {item.subject for item in chosen}):
-            chosen.append(finding)
-    return chosen
+        (later if finding.subject in subjects else first).append(finding)
+        subjects |= {finding.subject} - {""}
+    return [*first, *later][:count]
 
 
 def judge(practices: Sequence[Practice], facts: Facts, findings: Sequence[Cited[Finding]]) -> list[Verdict]:
@@ -89,8 +91,8 @@ def _measured_on_both(facts: Facts) -> Proof | None:
     """Practice 1: one workload, measured on a CPU and on an accelerator."""
     by_workload: dict[str, dict[bool, str]] = {}
     for item in facts.measurements:
-        if item.noun.refused is None:
-            on_cpu = item.noun.device.kind is DeviceKind.CPU
+        if item.noun.refused is None and item.noun.device.device_kind is not None:
+            on_cpu = item.noun.device.device_kind is DeviceKind.CPU
             by_workload.setdefault(item.noun.workload.model, {})[on_cpu] = item.id
     for model, ids in by_workload.items():
         if len(ids) == 2:

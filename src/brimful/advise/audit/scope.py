@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from brimful.advise.audit.facts import Facts
 from brimful.model.hardware import Device, DeviceKind, Fitted, Machine
+from brimful.model.text import counted
 
 _NO_AUTOBOOST_FAMILIES = ("g2", "g3", "g3s", "p2")  # where boosting is to be switched off, says EC2's user guide
 _KUBERNETES_TAGS = ("kubernetes.io/", "eks:", "k8s.io/", "alpha.eksctl.io/")
@@ -30,26 +31,27 @@ def concern(name: str, facts: Facts) -> Concern:
 
 
 def _hardware(
-    what: str, device: Callable[[Device], bool], fitted: Callable[[Fitted, str], bool]
+    what: str, device: Callable[[Device], bool | None], fitted: Callable[[Fitted, str], bool]
 ) -> Callable[[Facts], Concern]:
-    """Make a concern that depends on which devices there are."""
+    """Make a concern that depends on which devices there are; `device` returns None of one that it cannot tell."""
 
     def tell(facts: Facts) -> Concern:
+        unclear = {f"the bus of {item.noun.device}": item.id for item in facts.unseen}
         for seen in facts.devices:
-            if device(seen.noun):
-                return Concern(applies=True, because=f"{seen.noun.model} is here", evidence=(seen.id,))
-        unclear = []
+            told = device(seen.noun)
+            if told:
+                return Concern(applies=True, because=f"{seen.noun.model or what} is here", evidence=(seen.id,))
+            if told is None:
+                unclear[seen.noun.device] = seen.id
         for item in facts.machines:
             parts = facts.accelerators_of(item.noun)
             if parts is None:
-                unclear.append(item)
+                unclear[item.noun.instance] = item.id
             elif any(fitted(part, item.noun.instance.partition(".")[0]) for part in parts):
                 return Concern(applies=True, because=f"{item.noun.machine} has it", evidence=(item.id,))
         if unclear:
-            names = ", ".join(sorted({item.noun.instance for item in unclear}))
-            return Concern(
-                applies=None, because=f"what {names} carries is not known", evidence=tuple(item.id for item in unclear)
-            )
+            because = f"what {', '.join(sorted(unclear))} carries is not known"
+            return Concern(applies=None, because=because, evidence=tuple(unclear.values()))
         return Concern(applies=False, because=f"{_shown(facts)} no {what}", evidence=_all(facts))
 
     return tell
@@ -57,7 +59,7 @@ def _hardware(
 
 def _shown(facts: Facts) -> str:
     if facts.has_inventory:
-        return f"neither this machine nor the inventory ({len(facts.machines)} machines) has"
+        return f"neither this machine nor the inventory ({counted(len(facts.machines), 'machine')}) has"
     return "this machine has (and no inventory was given)"
 
 
@@ -106,6 +108,19 @@ def _work(*kinds: str) -> Callable[[Facts], Concern]:
     return tell
 
 
+def _is(value: object, *wanted: object) -> bool | None:
+    """Say whether a value is one of some; None when it is not known."""
+    return None if value is None else value in wanted
+
+
+def _is_accelerator(device: Device) -> bool | None:
+    return None if device.device_kind is None else device.device_kind is not DeviceKind.CPU
+
+
+def _is_nvidia(device: Device) -> bool | None:
+    return False if device.device_kind is DeviceKind.CPU else _is(device.vendor, "NVIDIA")
+
+
 def _both(first: Callable[[Facts], Concern], second: Callable[[Facts], Concern]) -> Callable[[Facts], Concern]:
     """Make a concern that is in scope when two others are."""
 
@@ -137,12 +152,10 @@ def _is_neuron(name: str) -> bool:
     return name.lower().startswith(("inferentia", "trainium"))
 
 
-_ACCELERATOR = _hardware(
-    "accelerator", lambda seen: seen.kind is not DeviceKind.CPU, lambda part, family: bool(part and family)
-)
-_NVIDIA = _hardware("NVIDIA GPU", lambda seen: seen.vendor == "NVIDIA", lambda part, _: part.vendor == "NVIDIA")
+_ACCELERATOR = _hardware("accelerator", _is_accelerator, lambda part, family: bool(part and family))
+_NVIDIA = _hardware("NVIDIA GPU", _is_nvidia, lambda part, _: part.vendor == "NVIDIA")
 _NEURON = _hardware(
-    "Neuron device", lambda seen: seen.kind is DeviceKind.NEURON, lambda part, _: _is_neuron(part.model)
+    "Neuron device", lambda seen: _is(seen.device_kind, DeviceKind.NEURON), lambda part, _: _is_neuron(part.model)
 )
 _TRAINING = _work("training")
 
@@ -152,13 +165,13 @@ _CONCERNS: dict[str, Callable[[Facts], Concern]] = {
     "nvidia": _NVIDIA,
     "nvidia-g2-g3-p2": _hardware(
         "GPU of G2, G3 or P2",
-        lambda seen: seen.model in ("K520", "M60", "K80"),
+        lambda seen: _is(seen.model, "K520", "M60", "K80"),
         lambda part, family: part.vendor == "NVIDIA" and family in _NO_AUTOBOOST_FAMILIES,
     ),
     "neuron": _NEURON,
     "inf1": _hardware(
         "first-generation Inferentia",
-        lambda seen: seen.model == "Inferentia",
+        lambda seen: _is(seen.model, "Inferentia"),
         lambda part, _: part.model == "Inferentia",
     ),
     "neuron-training": _both(_NEURON, _TRAINING),

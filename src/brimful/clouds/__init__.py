@@ -1,0 +1,1 @@
+"""Know rented machines and act on them; one file per back-end."""

@@ -1,0 +1,1 @@
+"""Run workloads; one file per back-end."""

@@ -1,0 +1,1 @@
+"""Answer what devices did in the past; one file per back-end."""

@@ -1,0 +1,1 @@
+"""See devices and what they are doing; one file per back-end."""

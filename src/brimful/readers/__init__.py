@@ -1,0 +1,1 @@
+"""Read a model's file into what it costs to compute; one file per back-end."""

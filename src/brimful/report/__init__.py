@@ -1,0 +1,1 @@
+"""Reports: they draw what the records say, and send nothing."""

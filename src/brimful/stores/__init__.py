@@ -1,0 +1,1 @@
+"""Hold objects by key; one file per back-end."""

@@ -1,0 +1,1 @@
+"""A back-end for brimful in a package of its own."""
