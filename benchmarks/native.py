@@ -17,6 +17,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Callable
+from operator import attrgetter
 from pathlib import Path
 
 from benchmarks.machine import describe
@@ -97,11 +98,12 @@ def write_files(folder: Path, count: int) -> list[bytes]:
     return paths
 
 
-def read_all(paths: list[bytes], *, threads: int | None, checksum: bool) -> Work:
+def read_all(paths: list[bytes], *, threads: int, checksum: bool) -> Work:
     """Read with read_files."""
 
     def work() -> None:
-        size = sum(len(read.unwrap()) for read in native.read_files(paths, threads=threads, checksum=checksum))
+        reads = native.read_files(paths, threads=threads, checksum=checksum)
+        size = sum(map(len, map(attrgetter("data"), reads)))
         if size != FILE_BYTES * len(paths):
             raise RuntimeError(f"{size} bytes came back of {FILE_BYTES * len(paths)}")
 
@@ -138,7 +140,7 @@ def small_files(count: int, rounds: int) -> None:
         show(in_turns(sides, rounds), count, "files/s")
 
 
-def main(files: int = 20_000, rounds: int = 9) -> None:
+def main(files: int = 20_000, rounds: int = 15) -> None:
     """Print the machine, then all comparisons."""
     print(describe())
     state = native.state()

@@ -234,8 +234,14 @@ def test_only_what_was_announced_is_called_announced() -> None:
             assert "notice" in item.source
 
 
+def test_what_is_offered_in_other_regions_alone_is_not_available_here() -> None:
+    elsewhere = [item for item in WHOLE.offers if "EC2 does not offer it in us-east-1" in item.note]
+    assert len(elsewhere) == 19
+    assert all(item.status is Status.UNKNOWN and item.usd_per_hour is None for item in elsewhere)
+
+
 def test_what_left_the_lists_without_accelerators_is_unknown() -> None:
-    unknown = {item.instance for item in WHOLE.offers if item.status is Status.UNKNOWN}
+    unknown = {item.instance for item in WHOLE.offers if item.status is Status.UNKNOWN and item.usd_per_hour}
     big = {f"u-{size}tb1.112xlarge" for size in (9, 12, 18, 24)}
     assert unknown == {"i3.metal", "cr1.8xlarge", *big}
     assert all(offer(name).note and offer(name).usd_per_hour for name in unknown)
@@ -257,14 +263,14 @@ def test_services_that_ended_are_there() -> None:
     [
         ("g6f.large", "L4", 1, 3, Status.AVAILABLE, 0.202),
         ("gr6f.4xlarge", "L4", 1, 12, Status.AVAILABLE, 1.066),
-        ("trn2.48xlarge", "Trainium2", 16, 96, Status.AVAILABLE, None),
+        ("trn2.48xlarge", "Trainium2", 16, 96, Status.UNKNOWN, None),
         ("inf2.48xlarge", "Inferentia2", 12, 32, Status.AVAILABLE, 12.98127),
         ("dl1.24xlarge", "Gaudi", 8, 32, Status.WITHDRAWN, 13.10904),
         ("p3.2xlarge", "V100", 1, 16, Status.WITHDRAWN, 3.06),
         ("p3dn.24xlarge", "V100", 8, 32, Status.AVAILABLE, 31.212),
         ("f1.2xlarge", "VU9P", 1, 64, Status.WITHDRAWN, 1.65),
         ("f2.6xlarge", "VU47P", 1, 80, Status.AVAILABLE, 1.98),
-        ("dl2q.24xlarge", "Cloud AI 100", 8, 16, Status.AVAILABLE, None),
+        ("dl2q.24xlarge", "Cloud AI 100", 8, 16, Status.UNKNOWN, None),
         ("vt1.3xlarge", "U30", 1, 24, Status.AVAILABLE, 0.65),
         ("g7e.2xlarge", "RTX PRO 6000", 1, 96, Status.AVAILABLE, 3.36312),
         ("g4ad.xlarge", "Radeon Pro V520", 1, 8, Status.WITHDRAWN, 0.37853),

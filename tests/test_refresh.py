@@ -1370,7 +1370,7 @@ def test_a_price_that_came_or_went_is_no_percentage():
     told = {name: getattr(region, name) for name in region.__slots__}
     text = refreshed.text(Refreshed(regions=(RefreshedRegion(**{**told, "prices": (change,)}),), failed=()))
     line = next(line for line in text.splitlines() if "a.large" in line)
-    assert line.split() == ["a.large", "?", "$0.250", "-"]
+    assert line.split() == ["a.large", "?", "$0.25", "-"]
 
 
 # The command line

@@ -95,7 +95,7 @@ def _order(row: Row) -> tuple[str, float, str]:
 
 
 def _described(row: Row) -> Offer:
-    """Build the offer of a type that EC2 describes: available, whether or not it has a price here."""
+    """Build the offer of a type that EC2 describes; one that it offers in other regions alone is unknown here."""
     name = row["instance_type"]
     known = _specification(row)
     price = float(row["od_us_east_1"]) if row["od_us_east_1"] else None
@@ -110,32 +110,34 @@ def _described(row: Row) -> Offer:
         specification_date=SPECIFICATION,
         missing=_reasons(name, known, price),
         note=" ".join(_notes(row, gone)),
-        **_standing(gone),
+        **_standing(name, gone),
         **cite(*_cited(row, price, gone)),
     )
 
 
 def _absent(row: Row) -> Offer:
     """Build the offer of a type that has a price and that EC2 no longer describes."""
-    item = ABSENT[row["instance_type"]]
+    name = row["instance_type"]
+    item = ABSENT[name]
     return with_gaps(
         Offer,
         "EC2 no longer describes this type",
-        instance=row["instance_type"],
+        instance=name,
         family=row["family"],
         accelerators=item.accelerators,
         usd_per_hour=float(row["od_us_east_1"]),
         region=REGION,
         price_date=PRICES,
         note=item.note,
-        **_standing(item),
+        **_standing(name, item),
         **cite("karpenter", *item.sources),
     )
 
 
-def _standing(item: Absent | None) -> dict[str, Any]:
+def _standing(name: str, item: Absent | None) -> dict[str, Any]:
+    """Return the status: what EC2 describes but offers in other regions only cannot be told available in this one."""
     if item is None:
-        return {"status": Status.AVAILABLE}
+        return {"status": Status.UNKNOWN if name in OFFERED_IN else Status.AVAILABLE}
     if item.status is Status.UNKNOWN:
         return {"status": Status.UNKNOWN}
     return {

@@ -25,7 +25,7 @@ from brimful.cli.app import app
 from brimful.config import KEYS, load
 from brimful.journal.schema import VERSION, json_schema
 from brimful.report import audit as drawn
-from brimful.report import text
+from brimful.report import catalog as drawn_catalog
 from brimful.verbs.audit import Sources, audit
 from brimful.verbs.catalog import show
 
@@ -78,7 +78,7 @@ def _demo(_: str) -> str:
 def _catalog(words: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         config = load({"catalog_dir": folder}, env={"HOME": folder})
-        return text.choice(show(config, words.split())).strip()
+        return drawn_catalog.text(show(config, words.split())).strip()
 
 
 PARTS: dict[str, Callable[[str], str]] = {"help": _help, "settings": _settings, "demo": _demo, "catalog": _catalog}

@@ -21,11 +21,12 @@ def show(session: Session, *, words: tuple[str, ...]) -> None:
     instance type or a family (g6.xlarge, g6, 'p5*'). All conditions must hold, and any of the names. Quote < and > for
     the shell.
     """
-    from brimful.report import json, text  # noqa: PLC0415
+    from brimful.report import catalog as drawn  # noqa: PLC0415
+    from brimful.report import json  # noqa: PLC0415
     from brimful.verbs import catalog  # noqa: PLC0415
 
     found = catalog.show(session.config, words)
-    session.answer(json.answer("catalog", found) if session.as_json else text.choice(found))
+    session.answer(json.answer("catalog", found) if session.as_json else drawn.text(found))
 
 
 @verb("refresh")

@@ -152,7 +152,8 @@ def format_share(value: float) -> str:
 def format_usd(value: float) -> str:
     """Print an amount: $0.202, $13.35, $1,314."""
     if value and abs(value) < 1:
-        return f"${value:.4f}".rstrip("0") if abs(value) < 0.1 else f"${value:.3f}"
+        cents = f"{value:.4f}".rstrip("0")
+        return f"${cents}" if len(cents) > 4 else f"${value:.2f}"
     return f"${value:,.2f}" if abs(value) < 1000 else f"${value:,.0f}"
 
 

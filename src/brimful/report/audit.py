@@ -42,9 +42,10 @@ def _thing(number: int, finding: Finding) -> list[RenderableType]:
     worth = "" if finding.usd_per_month is None else f"{format_usd(finding.usd_per_month)} a month: "
     lines: list[RenderableType] = [Text.assemble(f"{number}. ", (worth, "bold"), said(finding.what))]
     told = [Text.assemble(("why: ", "bold"), said(finding.why)), Text.assemble(("fix: ", "bold"), said(finding.fix))]
-    if finding.command is not None:
-        told.append(Text.assemble(("$ ", "dim"), (finding.command, "cyan")))
-    return [*lines, *(Padding(line, (0, 0, 0, 3)) for line in told), Text()]
+    lines += [Padding(line, (0, 0, 0, 3)) for line in told]
+    if finding.command is not None:  # never wrapped by us, so that it can be copied in one piece
+        lines.append(Text.assemble(("   $ ", "dim"), (finding.command, "cyan"), no_wrap=True))
+    return [*lines, Text()]
 
 
 def _rows(found: Audit) -> list[RenderableType]:

@@ -19,24 +19,28 @@ from rich.text import Text
 from brimful.config import Value
 from brimful.journal.read import Journal
 from brimful.model.advice import Finding
-from brimful.model.answers import Choice, Diagnosis, ListedRun, View
-from brimful.model.hardware import Device, EndedService, Fitted, Offer
+from brimful.model.answers import Diagnosis, ListedRun, View
+from brimful.model.hardware import Device
 from brimful.model.noun import Noun, plain
-from brimful.model.text import counted, printable, readable_path
-from brimful.model.units import format_bit_rate, format_bytes, format_share, format_usd
+from brimful.model.text import printable, readable_path
+from brimful.model.units import format_bytes, format_usd
 
 UNKNOWN = "?"
 _WIDE = 200  # a pipe or a file has no width: nothing is cut there
+
+
+def width() -> int:
+    """Return how many columns there are to write in."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDE
 
 
 def render(*parts: RenderableType) -> str:
     """Return what rich makes of the parts, for this terminal or for a file."""
     out = io.StringIO()
     terminal = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if terminal else _WIDE
-    console = Console(file=out, force_terminal=terminal, width=width, highlight=False, soft_wrap=not terminal)
+    console = Console(file=out, force_terminal=terminal, width=width(), highlight=False)
     for part in parts:
-        console.print(part)
+        console.print(part, soft_wrap=not terminal or getattr(part, "no_wrap", False) is True)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
@@ -53,6 +57,11 @@ def said(text: str, style: str = "") -> Text:
     return Text(printable(text), style=style)
 
 
+def number(value: int | None) -> str:
+    """Return a whole number, or the sign of the unknown."""
+    return UNKNOWN if value is None else str(value)
+
+
 def settings(values: Iterable[Value], *, origin: bool) -> str:
     """Draw the settings."""
     rows = table("setting", "value", *(["from"] if origin else []))
@@ -60,113 +69,6 @@ def settings(values: Iterable[Value], *, origin: bool) -> str:
         value = said(item.value) if item.value is not None else Text("not set", style="dim")
         rows.add_row(item.key.name, value, *([said(item.origin)] if origin else []))
     return render(rows)
-
-
-def choice(found: Choice) -> str:
-    """Draw a part of the catalogue."""
-    services = [said(_ended(item), "yellow") for item in found.services]
-    if not found.instances and services:
-        return render(*services)
-    if not found.instances:
-        nothing = f"no instance type matches {' '.join(found.words)}{_untold(found)}"
-        return render(said(nothing), *(said(hint) for hint in found.hints))
-    numbers = ("vCPU", "cores", "memory", "usable of each", "network", "$/hour")
-    rows = table(
-        "instance",
-        "vCPU",
-        "cores",
-        "memory",
-        "accelerators",
-        "usable of each",
-        "network",
-        "$/hour",
-        "status",
-        right=numbers,
-    )
-    for offer in found.instances:
-        rows.add_row(*_offer_cells(offer))
-    return render(rows, Text(), *_notes(found), *services, said(_dates(found.instances) + _untold(found), "dim"))
-
-
-def _ended(service: EndedService) -> str:
-    days = [f"closed to new customers on {service.closed_to_new_on}"] if service.closed_to_new_on else []
-    days += [f"ended on {service.ended_on}"] if service.ended_on else []
-    instead = f"; instead: {', '.join(service.successors)}" if service.successors else ""
-    return f"{service.service} is withdrawn (announced; {', '.join(days)}){instead}\n{service.note}"
-
-
-def _offer_cells(offer: Offer) -> list[str]:
-    parts = offer.accelerators
-    each = sorted({_each(part) for part in parts or ()})
-    return [
-        offer.instance,
-        _number(offer.vcpus),
-        _number(offer.cores),
-        _bytes(offer.memory_bytes),
-        UNKNOWN if parts is None else " + ".join(map(_fitted, parts)) or "-",
-        " / ".join(each) or ("-" if parts is not None else UNKNOWN),
-        UNKNOWN if offer.network_bytes_per_s is None else format_bit_rate(offer.network_bytes_per_s),
-        UNKNOWN if offer.usd_per_hour is None else format_usd(offer.usd_per_hour),
-        offer.status.value if offer.withdrawn_on is None else f"{offer.status} {offer.withdrawn_on}",
-    ]
-
-
-def _fitted(part: Fitted) -> str:
-    share = "" if part.share == 1 else f"{format_share(part.share)} "
-    return f"{part.count} x {share}{part.model}"
-
-
-def _each(part: Fitted) -> str:
-    """Return how much of a device's nominal memory a program can use."""
-    if part.usable_memory_bytes == part.memory_bytes:
-        return _bytes(part.memory_bytes)
-    return f"{_bytes(part.usable_memory_bytes)} of {_bytes(part.memory_bytes)}"
-
-
-def _number(value: int | None) -> str:
-    return UNKNOWN if value is None else str(value)
-
-
-def _bytes(value: int | None) -> str:
-    return UNKNOWN if value is None else format_bytes(value)
-
-
-def _notes(found: Choice) -> list[Text]:
-    """Say of each withdrawn type how we know it and what to take instead; for one type alone, say all there is."""
-    notes = [said(hint) for hint in found.hints]
-    for offer in found.instances:
-        if offer.withdrawal is not None:
-            instead = f"; instead: {', '.join(offer.successors)}" if offer.successors else ""
-            day = offer.withdrawn_on or "date unknown"
-            notes.append(said(f"{offer.instance} is withdrawn ({offer.withdrawal} {day}){instead}", "yellow"))
-    if len(found.instances) == 1:
-        offer = found.instances[0]
-        notes += [said(offer.note)] if offer.note else []
-        notes += [said(line, "dim") for line in _reasons(offer)]
-    return [*notes, Text()] if notes else []
-
-
-def _reasons(noun: Noun) -> list[str]:
-    """Say why values are missing, a line for each reason and not for each value."""
-    by_reason: dict[str, list[str]] = {}
-    for name, why in noun.missing.items():
-        by_reason.setdefault(why, []).append(name)
-    return [f"? {', '.join(names)}: {why}" for why, names in by_reason.items() if "not withdrawn" not in why]
-
-
-def _dates(offers: Iterable[Offer]) -> str:
-    offers = list(offers)
-    days = sorted({day for offer in offers if (day := offer.price_date) is not None})
-    shown = f"{days[0]}" if len(days) == 1 else f"{days[0]} to {days[-1]}" if days else "no known date"
-    regions = ", ".join(sorted({offer.region for offer in offers}))
-    return f"{counted(len(offers), 'type')} in {regions}, on demand, prices of {shown}; {UNKNOWN} is unknown, not zero"
-
-
-def _untold(found: Choice) -> str:
-    if not found.untold:
-        return ""
-    what = ", ".join(f"{key} of {count}" for key, count in found.untold_by.items())
-    return f"; {found.untold} more may match, but not all is known of them: {what}"
 
 
 def devices(found: Iterable[Device]) -> Table:
@@ -220,7 +122,7 @@ def runs(found: Iterable[ListedRun], root: Path) -> str:
         rows.add_row(
             said(item.run),
             (item.started_at or UNKNOWN)[:19],
-            _number(item.records),
+            number(item.records),
             said(broken or command, "red" if broken else ""),
         )
     return render(rows)

@@ -43,9 +43,9 @@ def idle(facts: Facts) -> Iterator[Finding]:
             code="idle-accelerator",
             severity=Severity.HIGH,
             subject=machine.machine,
-            what=f"{machine.machine} ({machine.instance}) did nothing for {share:.0%} of "
-            f"{format_seconds(min(map(_known_s, usages)))} that are known"
-            + (f", and nothing for the last {format_seconds(now)}" if now > timeout else ""),
+            what=f"{machine.machine} ({machine.instance}) did nothing in {share * 100:.0f} % of the "
+            f"{format_seconds(min(map(_known_s, usages)))} on record"
+            + (f", and nothing in the last {format_seconds(now)}" if now > timeout else ""),
             why=f"releasing it after {format_seconds(timeout)} without work would have saved that share of its price"
             + ("; at most, as its devices may be idle at different times" if len(usages) > 1 else ""),
             fix=_how_to_release(facts, machine),
