@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from brimful.catalog.ec2_devices import usable_mib
 from brimful.model.hardware import Accelerator, CpuFamily, DeviceKind
 from brimful.model.noun import with_gaps
 from brimful.model.units import GIB, MIB
 from tools.catalog_cells import Figure, figure
-from tools.catalog_offers import usable_mib
 from tools.catalog_sources import cite
 
 Row = dict[str, str]

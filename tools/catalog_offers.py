@@ -6,6 +6,7 @@ import csv
 from pathlib import Path
 from typing import Any
 
+from brimful.catalog.ec2_devices import TRAINIUM2, fitted
 from brimful.model.hardware import DeviceKind, Fitted, Offer, Status
 from brimful.model.noun import with_gaps
 from brimful.model.units import MIB
@@ -14,69 +15,6 @@ from tools.catalog_withdrawn import ABSENT, OFFERED_IN, WITHDRAWN_SINCE, Absent
 
 Row = dict[str, str]
 REGION = "us-east-1"
-
-# EC2's name -> (what people type, vendor, kind). EC2 spreads these over four structures: GpuInfo, NeuronInfo
-# (Inferentia and Trainium are not in GpuInfo), FpgaInfo and MediaAcceleratorInfo; here all are accelerators.
-_MODELS: dict[str, tuple[str, str, DeviceKind]] = {
-    "T4": ("T4", "NVIDIA", DeviceKind.GPU),
-    "T4g": ("T4g", "NVIDIA", DeviceKind.GPU),
-    "A10G": ("A10G", "NVIDIA", DeviceKind.GPU),
-    "L4": ("L4", "NVIDIA", DeviceKind.GPU),
-    "L40S": ("L40S", "NVIDIA", DeviceKind.GPU),
-    "V100": ("V100", "NVIDIA", DeviceKind.GPU),
-    "A100": ("A100", "NVIDIA", DeviceKind.GPU),
-    "H100": ("H100", "NVIDIA", DeviceKind.GPU),
-    "H200": ("H200", "NVIDIA", DeviceKind.GPU),
-    "B200": ("B200", "NVIDIA", DeviceKind.GPU),
-    "B300": ("B300", "NVIDIA", DeviceKind.GPU),
-    "RTX PRO 4500": ("RTX PRO 4500", "NVIDIA", DeviceKind.GPU),
-    "RTX PRO Server 6000": ("RTX PRO 6000", "NVIDIA", DeviceKind.GPU),
-    "Radeon Pro V520": ("Radeon Pro V520", "AMD", DeviceKind.GPU),
-    "Inferentia": ("Inferentia", "AWS", DeviceKind.NEURON),
-    "Inferentia2": ("Inferentia2", "AWS", DeviceKind.NEURON),
-    "Trainium": ("Trainium", "AWS", DeviceKind.NEURON),
-    "Trainium2": ("Trainium2", "AWS", DeviceKind.NEURON),
-    "Qualcomm AI100": ("Cloud AI 100", "Qualcomm", DeviceKind.NPU),
-    "Virtex UltraScale+ (VU47P)": ("VU47P", "Xilinx", DeviceKind.FPGA),
-    "U30": ("U30", "Xilinx", DeviceKind.MEDIA),
-}
-
-# (nominal MiB, usable MiB or why it is unknown) of a whole device, where EC2's one figure per device is not both.
-# EC2's figure is the nominal size for some, for others the seller's decimal gigabytes turned into MiB (A10G and L4:
-# 24e9 bytes = 22,888 MiB), for B200 and B300 what the driver reports. A driver's total is from a captured nvidia-smi
-# output of that part; of it the driver keeps some 400 to 900 MiB for itself.
-_NO_CAPTURE = "EC2 gives the nominal size, and no captured output of the driver shows what is left of it"
-_NOT_PUBLISHED = "AWS publishes no figure below the nominal one"
-_MEMORY: dict[str, tuple[int, int | str]] = {
-    "T4": (16384, 15360),  # a captured nvidia-smi output
-    "T4g": (16384, _NO_CAPTURE),
-    "A10G": (24576, 22888),
-    "L4": (24576, 22888),
-    "L40S": (49152, 45776),  # the driver's total is 46,068; the lower figure counts
-    "H100": (81920, 81559),
-    "H200": (144384, 143771),  # sold as 141 GB and meaning GiB: EC2's 144,384 MiB is 141 GiB, above the driver's total
-    "B200": (184320, 183359),  # sold as 180 GB, meaning GiB
-    "B300": (294912, 275040),  # sold as 288 GB, meaning GiB of HBM fitted
-    "RTX PRO 4500": (32768, _NO_CAPTURE),
-    "RTX PRO 6000": (98304, _NO_CAPTURE),
-    "Radeon Pro V520": (8192, _NO_CAPTURE),
-    "Inferentia": (8192, _NOT_PUBLISHED),
-    "Inferentia2": (32768, _NOT_PUBLISHED),
-    "Trainium": (32768, _NOT_PUBLISHED),
-    "Trainium2": (98304, _NOT_PUBLISHED),  # EC2 says 524,288 MiB, five times what the device has: see TRAINIUM2
-    "Cloud AI 100": (16384, 16000),
-    "VU47P": (81920, "an FPGA has no allocator: the design decides"),
-    "U30": (24576, "the encoder's firmware decides"),
-}
-# The same two figures for parts of one name and two sizes: (model, EC2's MiB) -> usable MiB.
-_SIZED: dict[tuple[str, int], int | str] = {
-    ("A100", 40960): _NO_CAPTURE,
-    ("A100", 81920): 81920,
-    ("V100", 16384): _NO_CAPTURE,
-    ("V100", 32768): _NO_CAPTURE,
-}
-
-TRAINIUM2 = "EC2's API gives 524,288 MiB per Trainium2; AWS's Neuron documentation gives 96 GiB, which counts here."
 
 # Families whose local disks are spinning, or attached by another way than NVMe: no place to stage data at speed.
 _NO_NVME = frozenset({"c1", "c3", "d2", "d3", "d3en", "h1", "i2", "m1", "m2", "m3", "r3", "x1", "x1e"})
@@ -225,46 +163,22 @@ def _accelerators(row: Row) -> tuple[Fitted, ...]:
     if row["gpu_name"]:
         # A share of a GPU is listed with the count 0: a program sees the logical count, each a part of a device.
         count = row["gpu_logical_count"] or row["gpu_count"]
-        return (_fit(row["gpu_name"], count, row["gpu_mem_mib_each"], share=float(row["gpu_partition"] or 1)),)
+        share = float(row["gpu_partition"] or 1)
+        return (_fit(row["gpu_name"], DeviceKind.GPU, count, row["gpu_mem_mib_each"], row["gpu_manufacturer"], share),)
     if row["accel_name"]:
+        kind = DeviceKind.NPU if row["accel_name"].startswith("Qualcomm") else DeviceKind.NEURON
         cores = _whole(row["accel_cores_each"])
-        return (_fit(row["accel_name"], row["accel_count"], row["accel_mem_mib_each"], cores=cores),)
+        return (_fit(row["accel_name"], kind, row["accel_count"], row["accel_mem_mib_each"], cores=cores),)
     if row["fpga_name"]:
-        return (_fit(row["fpga_name"], row["fpga_count"], row["fpga_mem_mib"]),)
+        return (_fit(row["fpga_name"], DeviceKind.FPGA, row["fpga_count"], row["fpga_mem_mib"]),)
     if row["media_name"]:
-        return (_fit(row["media_name"], row["media_count"], "0"),)
+        # The list has no memory of media accelerators; EC2's API says 24,576 MiB of the U30, the only one.
+        return (_fit(row["media_name"], DeviceKind.MEDIA, row["media_count"], "24576", "Xilinx"),)
     return ()
 
 
-def _fit(name: str, count: str, listed_mib: str, *, share: float = 1.0, cores: int | None = None) -> Fitted:
-    model, vendor, kind = _MODELS[name]
-    listed = int(float(listed_mib))
-    nominal, usable = _MEMORY[model] if model in _MEMORY else (listed, _SIZED[model, listed])
-    if share < 1:
-        usable = listed  # of a share EC2 lists what a program gets: 2,861 MiB of an eighth of 24 GiB
-    missing = {"usable_memory_bytes": usable} if isinstance(usable, str) else {}
-    if cores is None:
-        missing["cores"] = "EC2 lists no cores for it"
-    return Fitted(
-        model=model,
-        vendor=vendor,
-        kind=kind,
-        count=int(float(count)),
-        share=share,
-        memory_bytes=round(nominal * MIB * share),
-        usable_memory_bytes=None if isinstance(usable, str) else usable * MIB,
-        cores=cores,
-        missing=missing,
-    )
-
-
-def usable_mib(model: str) -> int | str:
-    """Return the usable memory of a whole device in MiB, or why it is unknown; sizes of one name as `A100-80GB`."""
-    if model in _MEMORY:
-        return _MEMORY[model][1]
-    name, _, size = model.partition("-")
-    known = _SIZED.get((name, int(size.removesuffix("GB")) * 1024)) if size.endswith("GB") else None
-    return known or _OTHER.get(model, "no captured output of its driver is at hand")
-
-
-_OTHER: dict[str, int | str] = {"Gaudi": 32768}  # captured hl-smi output
+def _fit(
+    name: str, kind: DeviceKind, count: str, mib: str, maker: str = "", share: float = 1.0, *, cores: int | None = None
+) -> Fitted:
+    listed = int(float(mib))
+    return fitted(name, kind, count=int(float(count)), listed_mib=listed, share=share, maker=maker, cores=cores)

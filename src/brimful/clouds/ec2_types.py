@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from brimful.catalog.ec2_devices import TRAINIUM2, fitted
 from brimful.model.hardware import DeviceKind, Fitted, Offer, Status
 from brimful.model.noun import with_gaps
 from brimful.model.units import MIB
@@ -26,54 +27,6 @@ _REASONS = {
     "ebs_iops": _SHARED_EBS,
     "clock_mhz": "EC2 lists no clock for this type",
 }
-TRAINIUM2 = "EC2's API gives 524,288 MiB per Trainium2; AWS's Neuron documentation gives 96 GiB, which counts here."
-
-# EC2's name -> (what people type, vendor, kind). A name that is not here stands as EC2 gives it, as its maker's.
-_MODELS: dict[str, tuple[str, str, DeviceKind]] = {
-    "RTX PRO Server 6000": ("RTX PRO 6000", "NVIDIA", DeviceKind.GPU),
-    "Gaudi HL-205": ("Gaudi", "Intel", DeviceKind.GAUDI),  # EC2 lists it as a GPU of Habana's
-    "Qualcomm AI100": ("Cloud AI 100", "Qualcomm", DeviceKind.NPU),
-    "Virtex UltraScale+ (VU47P)": ("VU47P", "Xilinx", DeviceKind.FPGA),
-    "Virtex UltraScale (VU9P)": ("VU9P", "Xilinx", DeviceKind.FPGA),
-}
-
-# (model, EC2's MiB of a whole device) -> (nominal MiB, usable MiB or why it is unknown). EC2's one figure is the
-# nominal size for some, for others the seller's decimal gigabytes turned into MiB (A10G and L4: 24e9 bytes = 22,888
-# MiB), for B200 and B300 what the driver reports. A usable figure is the driver's total, as nvidia-smi was seen to
-# print it.
-_NO_CAPTURE = "EC2 gives the nominal size, and no captured output of the driver shows what is left of it"
-_NOT_PUBLISHED = "AWS publishes no figure below the nominal one"
-_NOT_KNOWN = "brimful has no usable size for this device yet: EC2's one figure may be the nominal one"
-_NO_SIZE = "EC2 gives no memory for it"
-_NO_ALLOCATOR = "an FPGA has no allocator: the design decides"
-_MEMORY: dict[tuple[str, int], tuple[int, int | str]] = {
-    ("T4", 16384): (16384, 15360),
-    ("T4g", 16384): (16384, _NO_CAPTURE),
-    ("A10G", 22888): (24576, 22888),
-    ("L4", 22888): (24576, 22888),
-    ("L40S", 45776): (49152, 45776),  # the driver's total is 46,068; the lower figure counts
-    ("V100", 16384): (16384, _NO_CAPTURE),
-    ("V100", 32768): (32768, _NO_CAPTURE),
-    ("A100", 40960): (40960, _NO_CAPTURE),
-    ("A100", 81920): (81920, 81920),
-    ("H100", 81920): (81920, 81559),
-    ("H200", 144384): (144384, 143771),  # sold as 141 GB and meaning GiB
-    ("B200", 183359): (184320, 183359),  # sold as 180 GB, meaning GiB
-    ("B300", 275040): (294912, 275040),  # sold as 288 GB, meaning GiB of HBM fitted
-    ("RTX PRO 4500", 32768): (32768, _NO_CAPTURE),
-    ("RTX PRO 6000", 98304): (98304, _NO_CAPTURE),
-    ("Radeon Pro V520", 8192): (8192, _NO_CAPTURE),
-    ("Inferentia", 8192): (8192, _NOT_PUBLISHED),
-    ("Inferentia2", 32768): (32768, _NOT_PUBLISHED),
-    ("Trainium", 32768): (32768, _NOT_PUBLISHED),
-    ("Trainium2", 524288): (98304, _NOT_PUBLISHED),  # five times what the device has: see TRAINIUM2
-    ("Cloud AI 100", 16000): (16384, 16000),
-    ("Gaudi", 32768): (32768, 32768),
-    ("VU9P", 65536): (65536, _NO_ALLOCATOR),
-    ("VU47P", 81920): (81920, _NO_ALLOCATOR),
-    ("U30", 24576): (24576, "the encoder's firmware decides"),
-}
-_SIZE_TOLERANCE = 0.01  # of a share EC2 rounds the MiB; two sizes of one model lie much further apart
 
 
 class _Memory(msgspec.Struct, frozen=True):
@@ -283,46 +236,17 @@ def _accelerators(found: _Type) -> Iterator[Fitted]:
 
 
 def _fitted(part: _Part, kind: DeviceKind) -> Fitted:
-    """Return one entry of an accelerator structure as what is fitted; `kind` counts when the name is not known."""
-    maker = "AWS" if kind is DeviceKind.NEURON else part.maker or "unknown"
-    model, vendor, kind = _MODELS.get(part.name, (part.name, maker, kind))
-    share = 1.0 if part.share is None else part.share
-    nominal, usable = _memory(model, share, part.memory.size_mib if part.memory else None)
-    cores = part.cores.count if part.cores else None
-    reasons = {"usable_memory_bytes": usable, "memory_bytes": _NO_SIZE, "cores": "EC2 lists no cores for it"}
-    known = {
-        "memory_bytes": nominal,
-        "usable_memory_bytes": usable * MIB if isinstance(usable, int) else None,
-        "cores": cores,
-    }
-    return Fitted(
-        model=model,
-        vendor=vendor,
-        kind=kind,
+    """Return one entry of an accelerator structure as what is fitted."""
+    return fitted(
+        part.name,
+        kind,
         # A share of a GPU is listed with the count 0: what a program sees is the logical count, of a part of a device.
         count=part.logical_count or part.count or 0,
-        share=share,
-        missing={name: str(reasons[name]) for name, value in known.items() if value is None},
-        **known,
+        listed_mib=part.memory.size_mib if part.memory else None,
+        share=1.0 if part.share is None else part.share,
+        maker=part.maker,
+        cores=part.cores.count if part.cores else None,
     )
-
-
-def _memory(model: str, share: float, listed_mib: int | None) -> tuple[int | None, int | str]:
-    """Return the nominal bytes of a device or a share of one, and its usable MiB or why they are unknown."""
-    if listed_mib is None or not 0 < share <= 1:
-        return None, _NO_SIZE
-    sizes = _sizes(model, listed_mib / share)
-    if share < 1:  # EC2 lists what the share has
-        return round((sizes[0] if sizes else listed_mib / share) * MIB * share), listed_mib
-    nominal, usable = sizes or (listed_mib, _NOT_KNOWN)
-    return nominal * MIB, usable
-
-
-def _sizes(model: str, whole_mib: float) -> tuple[int, int | str] | None:
-    for (name, listed), sizes in _MEMORY.items():
-        if name == model and abs(whole_mib - listed) <= listed * _SIZE_TOLERANCE:
-            return sizes
-    return None
 
 
 def _is_odd_trainium2(part: _Part) -> bool:
