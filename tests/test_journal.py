@@ -13,6 +13,7 @@ import sys
 import threading
 from pathlib import Path
 
+import jsonschema
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -387,6 +388,16 @@ def test_golden_journals_of_every_version_are_read_for_ever(data, name):
 
 def test_there_is_a_golden_journal_of_the_present_version(data):
     assert (data / "journals" / f"v{VERSION}").is_dir()
+
+
+def test_every_golden_record_is_valid_by_the_published_schema_and_nonsense_is_not(data):
+    schema = json.loads((DOCS / "schema" / f"journal.v{VERSION}.json").read_text())
+    check = jsonschema.Draft202012Validator(schema)
+    lines = [json.loads(line) for line in (data / "journals" / "v1" / "journal.jsonl").read_text().splitlines()]
+    for line in lines:
+        check.validate(line)
+    for spoilt in ({**lines[2], "device": 3}, {**lines[2], "kind": "dream"}, {**lines[8], "setting": {}}, {}):
+        assert not check.is_valid(spoilt)
 
 
 def test_the_published_schema_is_that_of_the_code():
