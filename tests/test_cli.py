@@ -236,7 +236,8 @@ def test_a_pipe_that_is_closed_early_is_no_error():
     assert "Traceback" not in done.stderr
 
 
-def test_a_full_stdout_is_an_error():
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_stdout_is_an_error(unbuffered):
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full here")
     with Path("/dev/full").open("w") as full:
@@ -246,6 +247,7 @@ def test_a_full_stdout_is_an_error():
             stderr=subprocess.PIPE,
             text=True,
             check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
         )
     assert done.returncode == 2
     assert "No space left on device" in done.stderr

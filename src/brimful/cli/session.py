@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -51,6 +52,8 @@ class Session:
         try:
             click.echo(text)
         except OSError as error:
+            # What could not be written must not be tried again when Python ends: that would change the exit code.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             if isinstance(error, BrokenPipeError):
                 raise
             raise StorageError(
