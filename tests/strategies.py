@@ -17,7 +17,7 @@ from brimful.model.advice import Finding, PracticeStatus, Verdict
 from brimful.model.evidence import Figures, Interval, Prediction
 from brimful.model.hardware import Accelerator, CpuFamily, Device, Fitted, Offer, Precision, Status, WithdrawalEvidence
 from brimful.model.noun import Noun
-from brimful.model.work import Setting, Slo
+from brimful.model.work import OpCost, Profile, Setting, Slo, Transformer
 from brimful.seams import Series, Window
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -159,6 +159,24 @@ def _mend_verdict(known: dict[str, Any]) -> None:
         known["fix"] = "do it"
 
 
+def _mend_op(known: dict[str, Any]) -> None:
+    known["ops_count"] = known["ops_count"] or 1
+
+
+def _mend_profile(known: dict[str, Any]) -> None:
+    known["samples_count"] = known["samples_count"] or 1
+
+
+def _mend_transformer(known: dict[str, Any]) -> None:
+    for name in ("layers", "hidden", "heads", "kv_heads", "head_size"):
+        known[name] = abs(known[name]) or 1
+    known["heads"] = max(known["heads"], known["kv_heads"])
+    known["experts"], known["experts_per_token"] = (
+        max(known["experts"], known["experts_per_token"]),
+        min(known["experts"], known["experts_per_token"]),
+    )
+
+
 _MENDS = {
     Accelerator: _mend_memory,
     CpuFamily: _mend_memory,
@@ -168,10 +186,13 @@ _MENDS = {
     Fitted: _mend_memory,
     Interval: _mend_interval,
     Offer: _mend_offer,
+    OpCost: _mend_op,
     Prediction: _mend_prediction,
+    Profile: _mend_profile,
     Series: _mend_series,
     Setting: _mend_setting,
     Slo: _mend_slo,
+    Transformer: _mend_transformer,
     Verdict: _mend_verdict,
     Window: _mend_window,
 }

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -613,7 +613,8 @@ class TinyReader(Checked):
             raise DataError(f"{path} cannot be read", why="its number is none", fix="save it anew")
         return int(text)
 
-    def profile(self, path: str) -> Profile:
+    def profile(self, path: str, dims: Mapping[str, int] | None = None) -> Profile:
+        assert not dims
         try:
             count = self.count(path)
         except OSError as error:
@@ -622,7 +623,7 @@ class TinyReader(Checked):
 
 
 class ReadsItAll(TinyReader):
-    def profile(self, path):
+    def profile(self, path, dims=None):
         if Path(path).exists():
             Path(path).read_bytes()
         return super().profile(path)
@@ -644,30 +645,30 @@ class ClaimsTheAbsent(TinyReader):
 
 
 class ZeroForUnknown(TinyReader):
-    def profile(self, path):
+    def profile(self, path, dims=None):
         known = {"parameters": super().profile(path).parameters, "pass_flops": 0.0}
         return with_gaps(Profile, "the file does not say", model="tiny", source=path, **known)
 
 
 class ForgetsItsName(TinyReader):
-    def profile(self, path):
+    def profile(self, path, dims=None):
         return replace(super().profile(path), model="")
 
 
 class ReturnsCount(TinyReader):
-    def profile(self, path):
+    def profile(self, path, dims=None):
         return super().profile(path).parameters
 
 
 class NeverTheSame(TinyReader):
     calls = itertools.count()
 
-    def profile(self, path):
+    def profile(self, path, dims=None):
         return replace(super().profile(path), source=f"look {next(self.calls)}")
 
 
 class CrashesOnTheAbsent(TinyReader):
-    def profile(self, path):
+    def profile(self, path, dims=None):
         return with_gaps(Profile, "the file does not say", model="tiny", source=path, parameters=self.count(path))
 
 

@@ -9,7 +9,7 @@ promises is tested by the kits in `testing.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from brimful.model.advice import Act, Action
@@ -150,8 +150,8 @@ class Reader(Backend, Protocol):
         """Say whether this reader knows the file, by name and first bytes, without reading all of it."""
         ...
 
-    def profile(self, path: str) -> Profile:
-        """Return what one pass costs."""
+    def profile(self, path: str, dims: Mapping[str, int] | None = None) -> Profile:
+        """Return what one pass costs; `dims` binds the sizes that the file leaves open, by their names."""
         ...
 
 

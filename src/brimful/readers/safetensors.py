@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -67,8 +67,9 @@ class SafetensorsReader:
             return False
         return first[_LENGTH_BYTES:] == b"{" and 2 <= length <= min(_MOST_HEADER_BYTES, whole - _LENGTH_BYTES)
 
-    def profile(self, path: str) -> Profile:
-        """Return the sizes and the types of the weights."""
+    def profile(self, path: str, dims: Mapping[str, int] | None = None) -> Profile:
+        """Return the sizes and the types of the weights; such a file leaves no dims open."""
+        del dims
         try:
             return _profile(path, list(_indexed(path) if path.endswith(_INDEX) else _header(path).values()))
         except OSError as error:

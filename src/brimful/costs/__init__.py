@@ -1,0 +1,1 @@
+"""What computing costs, by arithmetic alone: operations into profiles, transformers into operations. Pure."""
