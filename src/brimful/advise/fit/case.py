@@ -1,0 +1,119 @@
+"""One thing to predict: what is computed, on what, and how; and its numbers in the form that arithmetic wants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from brimful.model.hardware import Chip, DeviceKind
+from brimful.model.work import Mode, OpKind, Profile
+
+Array = npt.NDArray[np.float64]
+KINDS = tuple(OpKind)
+_PLACE = {kind: place for place, kind in enumerate(KINDS)}
+
+# Rates of a precision that a device lacks are those of the next wider one that it has.
+_WIDER = {
+    "fp4": "fp8", "int4": "int8", "fp8": "fp16", "int8": "fp16", "bf16": "fp16", "fp16": "fp32", "tf32": "fp32",
+    "fp64": "fp32",
+}  # fmt: skip
+_ACTIVATION_BYTES = {"fp64": 8.0, "fp32": 4.0, "tf32": 4.0, "fp16": 2.0, "bf16": 2.0, "int8": 1.0, "fp8": 1.0}
+_WEIGHT_BYTES = {"int4": 0.5, "fp4": 0.5}
+_WEIGHT_ONLY = {"int4": "fp16", "fp4": "fp8"}  # the precision of what such weights are multiplied with
+
+
+@dataclass(frozen=True)
+class Ops:
+    """The operations of a profile as columns, each over all samples of the profile."""
+
+    kind: npt.NDArray[np.intp]
+    count: Array
+    flops: Array
+    weights: Array
+    read: Array
+    write: Array
+    weight_bits: Array  # nan: the setting decides
+    samples: int
+
+    @classmethod
+    def of(cls, profile: Profile) -> Ops:
+        """Take a profile apart."""
+        rows = [
+            (
+                _PLACE[op.op],
+                op.ops_count,
+                op.flops,
+                op.weight_elements,
+                op.read_elements,
+                op.write_elements,
+                np.nan if op.weight_bits is None else op.weight_bits,
+            )
+            for op in profile.ops
+        ]
+        table = np.array(rows, dtype=np.float64).reshape(-1, 7)
+        kind = table[:, 0].astype(np.intp)
+        return cls(kind, *(table[:, place] for place in range(1, 7)), samples=profile.samples_count)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A pass over `batch` samples: of these operations, on this device (or share, or several), by this engine."""
+
+    ops: Ops
+    chip: Chip
+    engine: str
+    precision: str
+    batch: int = 1
+    layout: str = "nchw"
+    compiled: str = "eager"
+    mode: Mode = Mode.INFERENCE
+    scenario: str = ""
+    share: float = 1.0  # of the chip: its compute and its bandwidth
+    cores: float | None = None  # of a CPU: how many of its physical cores
+    split: int = 1  # devices that share each pass (tensor parallelism)
+    exchanged_elements: float = 0.0  # what they send one another in a pass, each
+    exchanges: int = 0
+
+    @cached_property
+    def portion(self) -> float:
+        """How much of the chip computes for this case."""
+        if self.cores is not None and self.chip.compute_units:
+            return min(1.0, self.cores / self.chip.compute_units)
+        return self.share
+
+    def peak(self, precision: str | None = None) -> float:
+        """Return the dense peak in FLOP/s of what is used, at a precision or the next wider one that there is."""
+        name = precision or self.computed_in
+        rates = self.chip.peak_flops
+        while name not in rates and name in _WIDER:
+            name = _WIDER[name]
+        return max(rates.get(name, 0.0), 1e6) * self.portion
+
+    @property
+    def computed_in(self) -> str:
+        """The precision of the multiplications."""
+        base = self.precision.removesuffix("-amp").partition(",")[0]
+        return _WEIGHT_ONLY.get(base, base) if base not in self.chip.peak_flops else base
+
+    @property
+    def bandwidth(self) -> float:
+        """Bytes a second between the device and its memory."""
+        portion = self.portion
+        if self.chip.kind is DeviceKind.CPU and portion < 1:
+            portion = min(1.0, portion * 2)  # a few cores draw more than their part of a socket's memory
+        return (self.chip.bandwidth_bytes_per_s or 5e10) * portion
+
+    @property
+    def activation_bytes(self) -> float:
+        """Bytes of an activation's element."""
+        base = self.precision.removesuffix("-amp").partition(",")[0]
+        return _ACTIVATION_BYTES.get(_WEIGHT_ONLY.get(base, base), 4.0)
+
+    @property
+    def weight_bytes(self) -> float:
+        """Bytes of a weight, unless the file fixes it."""
+        base = self.precision.removesuffix("-amp").partition(",")[0]
+        return _WEIGHT_BYTES.get(base, _ACTIVATION_BYTES.get(base, 4.0))

@@ -1,0 +1,146 @@
+"""How long a pass takes, from the roofline of each of its operations and a few learned efficiencies.
+
+An operation takes what the slower of its arithmetic and its traffic takes, each at a learned share of the device's peak,
+and a fixed time on top. The logarithms of these three are sums over what describes the case (its class of device, its
+engine, its precision, its layout, its architecture, its chip), so a combination that nobody measured is still the sum of
+parts that somebody did. A pass is the sum of its operations, or what the host needs to start them, if that is longer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from brimful.advise.fit.case import KINDS, Array, Case
+from brimful.model.hardware import Chip, DeviceKind
+from brimful.model.work import Mode, OpKind
+
+SHARP = 3.0  # how sharply the slower of two replaces their sum; both overlap a little on real devices
+PARTS = 3  # arithmetic, traffic, fixed time
+WIDTH = PARTS * len(KINDS) + 2  # ... of each kind, then the whole pass, then what the host needs for one operation
+WHOLE, HOST = WIDTH - 2, WIDTH - 1
+START = np.concatenate([np.full(len(KINDS), 0.4), np.full(len(KINDS), 0.4), np.full(len(KINDS), -11.5), [0.0, -12.0]])
+
+_COMPUTE = {OpKind.CONV, OpKind.GROUPED, OpKind.MATMUL, OpKind.ATTENTION, OpKind.RECURRENT}
+_ON_VECTORS = np.array([kind not in _COMPUTE for kind in KINDS])
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The operations of many cases in one table, ready for parameters; `case` says whose each row is."""
+
+    case: npt.NDArray[np.intp]
+    kind: npt.NDArray[np.intp]
+    count: Array
+    compute_s: Array  # at the peak
+    traffic_s: Array  # at the full bandwidth
+    extra_s: Array  # a case: what its devices exchange
+    cases: int
+
+
+@dataclass(frozen=True)
+class Times:
+    """What a pass takes, and what of it each kind takes by which cause."""
+
+    log_s: Array  # a case
+    row_s: Array  # a row of the terms, all its operations together
+    parts: tuple[Array, Array, Array]  # a row of the terms: arithmetic, traffic, fixed time
+
+
+def terms(cases: Sequence[Case]) -> Terms:
+    """Lay the operations of all cases under one another."""
+    rows: list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Array, Array, Array]] = []
+    extra = np.zeros(len(cases))
+    for place, case in enumerate(cases):
+        ops, factor = case.ops, case.batch / case.ops.samples / case.split
+        rate = np.where(_ON_VECTORS[ops.kind], case.peak("fp32"), case.peak())
+        weight_bytes = np.where(np.isnan(ops.weight_bits), case.weight_bytes, ops.weight_bits / 8)
+        traffic = (ops.read + ops.write) * factor * case.activation_bytes + ops.weights / case.split * weight_bytes
+        passes = 3.0 if case.mode is Mode.TRAINING else 1.0  # backwards costs twice what forwards does
+        rows.append(
+            (
+                np.full(len(ops.kind), place),
+                ops.kind,
+                ops.count,
+                passes * ops.flops * factor / rate,
+                passes * traffic / case.bandwidth,
+            )
+        )
+        extra[place] = _exchange_s(case)
+    columns = [np.concatenate(column) for column in zip(*rows, strict=True)] if rows else [np.zeros(0)] * 5
+    return Terms(columns[0], columns[1], *columns[2:], extra_s=extra, cases=len(cases))
+
+
+_EXCHANGE_START_S = 8e-6  # one small all-reduce inside a machine
+_PCIE_BYTES_PER_S = 2.5e10
+
+
+def _exchange_s(case: Case) -> float:
+    if case.split == 1:
+        return 0.0
+    link = case.chip.link_bytes_per_s
+    rate = link / 2 if link else (case.chip.pcie_bytes_per_s or _PCIE_BYTES_PER_S)
+    sent = case.exchanged_elements * case.batch / case.ops.samples * case.activation_bytes
+    return case.exchanges * _EXCHANGE_START_S + sent * 2 * (case.split - 1) / case.split / rate
+
+
+def times(found: Terms, parameters: Array) -> Times:
+    """Return what passes take; `parameters` has a row of WIDTH for each case."""
+    width = len(KINDS)
+    own = parameters[found.case]
+    rows = np.arange(len(found.kind))
+    arithmetic = found.compute_s * np.exp(own[rows, found.kind])
+    traffic = found.traffic_s * np.exp(own[rows, width + found.kind])
+    fixed = np.exp(own[rows, 2 * width + found.kind])
+    row_s = (_slower(arithmetic, traffic) + fixed) * found.count
+    device = np.bincount(found.case, row_s, found.cases) + found.extra_s
+    host = np.bincount(found.case, found.count, found.cases) * np.exp(parameters[:, HOST])
+    log_s = np.log(_slower(device, host) + 1e-30) + parameters[:, WHOLE]
+    return Times(log_s, row_s, (arithmetic * found.count, traffic * found.count, fixed * found.count))
+
+
+def _slower(one: Array, other: Array) -> Array:
+    """Return the larger of two, rounded off where they are alike."""
+    most = np.maximum(np.maximum(one, other), 1e-300)
+    slower: Array = most * ((one / most) ** SHARP + (other / most) ** SHARP) ** (1 / SHARP)
+    return slower
+
+
+# --- what describes a case ---
+
+
+def levels(case: Case) -> Iterator[str]:
+    """Yield what the parameters of a case are the sum of, the general first."""
+    family = "cpu" if case.chip.kind is DeviceKind.CPU else case.chip.kind.value
+    engine = f"{case.engine}-{case.compiled}" if case.engine == "torch" else case.engine
+    yield f"class {family}"
+    yield f"engine {family} {engine}"
+    yield f"precision {family} {case.precision}"
+    yield f"precision {family} {engine} {case.precision}"
+    if case.layout != "nchw":
+        yield f"layout {family} {engine} {case.layout}"
+    if case.mode is Mode.TRAINING:
+        yield f"mode {family} {engine} training"
+    if case.scenario:
+        yield f"scenario {family} {engine} {case.scenario}"
+    yield f"maker {family} {case.chip.vendor}"
+    yield f"architecture {case.chip.architecture}"
+    yield f"chip {case.chip.model}"
+
+
+def slopes(chip: Chip) -> Mapping[str, float]:
+    """Return the facts of a chip on which efficiencies depend by degrees, as logarithms around zero."""
+    family = "cpu" if chip.kind is DeviceKind.CPU else chip.kind.value
+    units, clock = chip.compute_units or 0, chip.sustained_mhz or chip.boost_mhz or 0.0
+    found = {}
+    if chip.power_cap_watts and units and clock:
+        found[f"watts {family}"] = math.log(chip.power_cap_watts / (units * clock / 1000) / 1.7)
+    if chip.cache_bytes and chip.bandwidth_bytes_per_s:
+        found[f"cache {family}"] = math.log(chip.cache_bytes / 4e7) / 3
+    if units:
+        found[f"units {family}"] = math.log(units / 100) / 3
+    return found
