@@ -13,6 +13,7 @@ from typing import Any
 
 from brimful.catalog import SHIPPED, Table, write_table
 from brimful.catalog.nouns import ShippedFile
+from tools.catalog_chips import chips
 from tools.catalog_devices import accelerators, cpus
 from tools.catalog_health import dcgm_errors, drivers, ended_services, neuron_packages, xids
 from tools.catalog_offers import offers
@@ -22,6 +23,7 @@ TABLES: dict[str, Callable[[Path], Sequence[Any]]] = {
     "offers": offers,
     "accelerators": accelerators,
     "cpus": cpus,
+    "chips": chips,
     "drivers": drivers,
     "xids": xids,
     "dcgm_errors": dcgm_errors,

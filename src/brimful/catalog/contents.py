@@ -12,7 +12,7 @@ from brimful.catalog.form import Document, File
 from brimful.catalog.names import Names
 from brimful.catalog.nouns import DcgmError, DriverBranch, NeuronPackage, ShippedFile, Xid
 from brimful.catalog.rows import nouns
-from brimful.model.hardware import Accelerator, CpuFamily, EndedService, Fitted, Offer
+from brimful.model.hardware import Accelerator, Chip, CpuFamily, EndedService, Fitted, Offer
 from brimful.model.noun import Noun
 
 SHIPPED = Path(__file__).parent / "data"
@@ -52,6 +52,11 @@ class Catalog:
     def cpus(self) -> tuple[CpuFamily, ...]:
         """The CPUs behind families of instances."""
         return self._table("cpus", CpuFamily)
+
+    @cached_property
+    def chips(self) -> tuple[Chip, ...]:
+        """What computes, by the facts that its speed follows from; `brimful.catalog.chips` finds them by name."""
+        return self._table("chips", Chip)
 
     @cached_property
     def drivers(self) -> tuple[DriverBranch, ...]:

@@ -1,4 +1,4 @@
-"""What computes, and what it can be rented as: Device, Accelerator, Fitted, Offer, EndedService, Machine."""
+"""What computes, and what it can be rented as: Device, Accelerator, Chip, Fitted, Offer, EndedService, Machine."""
 
 from __future__ import annotations
 
@@ -115,6 +115,53 @@ class Accelerator(Noun):
         for name in self.peak_flops:
             Precision(name)
         _check_usable(self.usable_memory_bytes, self.memory_bytes)
+
+
+@noun
+class Chip(Noun):
+    """A model of device that computes, GPU and CPU alike, by the facts that its speed follows from.
+
+    `compute_units` are what its maker counts: streaming multiprocessors, compute units, Xe cores, physical cores,
+    NeuronCores. Rates are dense peaks in FLOP (or OP) per second. `fp16` is with sums in fp32, as frameworks compute;
+    `fast_fp16_flops` is with sums in fp16, where a device does that at another rate. A CPU's rates are of one socket,
+    those of all its cores at `sustained_mhz`, or at `boost_mhz` where that is unknown. A precision that is absent has
+    no unit of its own: it is computed in the next wider one.
+    """
+
+    model: str
+    vendor: str
+    kind: DeviceKind
+    architecture: str
+    year: int | None = unknown()
+    aliases: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()  # EC2's families of instances that may have it
+    compute_units: int | None = unknown()
+    threads: int | None = unknown("it has no threads that programs see")
+    base_mhz: float | None = unknown()
+    sustained_mhz: float | None = unknown("no figure for all cores at once is known")
+    boost_mhz: float | None = unknown()
+    peak_flops: Mapping[str, float] = field(default_factory=dict)
+    fast_fp16_flops: float | None = unknown("sums in fp16 are no faster than those in fp32")
+    memory_bytes: int | None = unknown()
+    memory_type: str | None = unknown("its memory is known by its rate alone")
+    memory_bus_bits: int | None = unknown("its memory is known by its rate alone")
+    bandwidth_bytes_per_s: float | None = unknown()
+    cache_bytes: int | None = unknown()
+    power_cap_watts: float | None = unknown()
+    pcie_bytes_per_s: float | None = unknown()
+    link_bytes_per_s: float | None = unknown("it has no links to others of its kind but the bus")
+    isa: tuple[str, ...] = ()
+    unverified: tuple[str, ...] = ()
+    source: str
+    licence: str
+
+    def _agree(self) -> None:
+        """Refuse rates of precisions that do not exist, and clocks out of order."""
+        for name in self.peak_flops:
+            Precision(name)
+        clocks = [value for value in (self.base_mhz, self.sustained_mhz, self.boost_mhz) if value is not None]
+        if clocks != sorted(clocks):
+            raise ValueError(f"{self.model}: base, sustained and boost clock are {clocks}: they must not fall")
 
 
 @noun
