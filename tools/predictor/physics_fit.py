@@ -1,0 +1,125 @@
+"""Finds the efficiencies of `advise/fit/physics.py` by descending the error of the logarithm of the time.
+
+Every level of a case (its class, its engine, its chip …) has a vector of its own; each pays for its length, the
+particular more than the general, so that what all devices share is learned as shared. The gradient is written out by
+hand: with it the formula stands in numpy alone, in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from brimful.advise.fit.case import KINDS, Array, Case
+from brimful.advise.fit.physics import HOST, SHARP, START, WHOLE, WIDTH, Terms, _slower, levels, slopes, terms
+
+_COSTS = {"class": 0.02, "engine": 0.05, "precision": 0.15, "layout": 0.15, "mode": 0.15, "scenario": 0.15,
+          "maker": 0.5, "architecture": 0.5, "chip": 1.0, "slope": 0.5}  # fmt: skip
+_ONLY_WHOLE = ("scenario",)
+_CHIP_ONLY = ("chip", "architecture", "maker")
+_KINDS = len(KINDS)
+_GROUP_COST = 6.0  # a chip's efficiencies of kinds of the same sort move together rather than apart
+_HUBER = 0.15
+
+
+@dataclass(frozen=True)
+class Design:
+    """Which vectors each case is the sum of, and with what weight."""
+
+    names: tuple[str, ...]
+    case: npt.NDArray[np.intp]
+    name: npt.NDArray[np.intp]
+    weight: Array
+
+    def sum(self, theta: Array, cases: int) -> Array:
+        """Return the parameters of each case."""
+        out = np.tile(START, (cases, 1))
+        np.add.at(out, self.case, theta[self.name] * self.weight[:, None])
+        return out
+
+    def back(self, gradient: Array) -> Array:
+        """Return the gradient of each vector from that of each case."""
+        out = np.zeros((len(self.names), WIDTH))
+        np.add.at(out, self.name, gradient[self.case] * self.weight[:, None])
+        return out
+
+
+def design(cases: Sequence[Case], known: Sequence[str] | None = None) -> Design:
+    """Lay out the levels and slopes of cases; with `known`, those that are not in it are left out."""
+    names: dict[str, int] = {name: place for place, name in enumerate(known or ())}
+    rows: list[tuple[int, int, float]] = []
+    for place, case in enumerate(cases):
+        for name, weight in (*((level, 1.0) for level in levels(case)), *((f"slope {k}", v) for k, v in slopes(case.chip).items())):
+            if known is None:
+                names.setdefault(name, len(names))
+            if name in names:
+                rows.append((place, names[name], weight))
+    table = np.array(rows, dtype=np.float64)
+    return Design(tuple(names), table[:, 0].astype(np.intp), table[:, 1].astype(np.intp), table[:, 2])
+
+
+def fit(cases: Sequence[Case], log_s: Array, weights: Array, steps: int = 250, rate: float = 0.04) -> dict[str, Array]:
+    """Return the vector of each level."""
+    found, plan = terms(cases), design(cases)
+    theta = np.zeros((len(plan.names), WIDTH))
+    price = np.array([_price(name) for name in plan.names])
+    moment, spread = np.zeros_like(theta), np.zeros_like(theta)
+    total = weights.sum()
+    for step in range(1, steps + 1):
+        gradient = _gradient(found, plan.sum(theta, len(cases)), log_s, weights)
+        slope = plan.back(gradient) / total + price * theta / total
+        slope += _together(plan.names, theta) / total
+        moment = 0.9 * moment + 0.1 * slope
+        spread = 0.99 * spread + 0.01 * slope**2
+        now = rate * min(1.0, 2.0 * (1 - step / (steps + 1)))
+        theta -= now * (moment / (1 - 0.9**step)) / (np.sqrt(spread / (1 - 0.99**step)) + 1e-9)
+    return dict(zip(plan.names, theta, strict=True))
+
+
+def _price(name: str) -> Array:
+    sort = name.partition(" ")[0]
+    price = np.full(WIDTH, _COSTS[sort])
+    if sort in _ONLY_WHOLE:
+        price[:WHOLE] = 1e4
+    if sort in ("chip", "slope", "architecture", "maker"):
+        price[HOST] = 1e4
+    return price
+
+
+def _together(names: Sequence[str], theta: Array) -> Array:
+    """Return the gradient that draws the efficiencies of one chip's kinds to their mean."""
+    out = np.zeros_like(theta)
+    for place, name in enumerate(names):
+        if name.partition(" ")[0] in (*_CHIP_ONLY, "slope"):
+            for part in range(3):
+                span = slice(part * _KINDS, (part + 1) * _KINDS)
+                own = theta[place, span]
+                out[place, span] = _GROUP_COST * (own - own.mean())
+    return out
+
+
+def _gradient(found: Terms, parameters: Array, log_s: Array, weights: Array) -> Array:
+    """Return the gradient of the weighted error with respect to the parameters of each case."""
+    own, rows = parameters[found.case], np.arange(len(found.kind))
+    arithmetic = found.compute_s * np.exp(own[rows, found.kind])
+    traffic = found.traffic_s * np.exp(own[rows, _KINDS + found.kind])
+    fixed = np.exp(own[rows, 2 * _KINDS + found.kind]) * found.count
+    slower = _slower(arithmetic, traffic)
+    part = (arithmetic / np.maximum(slower, 1e-300)) ** SHARP
+    device = np.bincount(found.case, slower * found.count + fixed, found.cases) + found.extra_s
+    host = np.bincount(found.case, found.count, found.cases) * np.exp(parameters[:, HOST])
+    both = _slower(device, host)
+    error = np.log(both + 1e-30) + parameters[:, WHOLE] - log_s
+    pull = weights * error / np.sqrt(error**2 + _HUBER**2)
+    of_device = (device / both) ** SHARP
+    scale = (pull * of_device / device)[found.case]
+    out = np.zeros((found.cases, WIDTH))
+    for place, value in enumerate((slower * found.count * part, slower * found.count * (1 - part), fixed)):
+        flat = np.bincount(found.case * _KINDS + found.kind, value * scale, found.cases * _KINDS)
+        out[:, place * _KINDS : (place + 1) * _KINDS] = flat.reshape(found.cases, _KINDS)
+    out[:, WHOLE] = pull
+    out[:, HOST] = pull * (1 - of_device)
+    return out
