@@ -9,8 +9,8 @@ the first at half the rate of the second, the professional cards of the same chi
 fp32; where sums in fp16 are faster, that rate stands beside it as `fast`.
 
 Sources: the makers' architecture white papers and programming guides, and for CPUs the vendors' optimisation manuals.
-Without a dot-product instruction a CPU multiplies 8-bit integers in pairs and adds the sums up: twice the rate of fp32 at
-best (OpenVINO reaches 1.7 times on Coffee Lake).
+Without a dot-product instruction a CPU multiplies 8-bit integers in pairs and adds the sums up: twice the rate of fp32
+at best (OpenVINO reaches 1.7 times on Coffee Lake).
 """
 
 from __future__ import annotations

@@ -11,10 +11,9 @@ import gzip
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, get_type_hints
 
 SHIPPED = Path(__file__).parent / "data" / "fit"
-_R = TypeVar("_R", bound="Row")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

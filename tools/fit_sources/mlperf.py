@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from brimful.model.hardware import DeviceKind
 from tools.fit_sources.clean import Cleaner, Raw, precision
 from tools.fit_sources.mlperf_names import MIG, engine, model_of, odd_device
 
@@ -18,49 +19,72 @@ _SCENARIOS = {
     "multistream": "multi-stream",
 }  # fmt: skip
 _WEIGHTS = {"offline": 1.0, "single-stream": 1.0, "server": 0.3, "multi-stream": 0.3}
+_OLD_STREAMS = ("v0.7", "v1.0", "v1.1")
 _HALF_PRECISE = ("99.9", "rnnt")  # of v0.7's "int8,fp16" systems, what ran in fp16
 
 
-def add(raw: Raw, into: Cleaner) -> None:
-    """Clean one row."""
+def add(raw: Raw, into: Cleaner, *, instance: str = "", vcpus: int | None = None, trusted: bool = False) -> None:
+    """Clean one row; `instance` and `vcpus` say where it ran when that is known, `trusted` passes over who ran it."""
     why = _unusable(raw)
     if why:
         into.drop(why)
         return
-    hardware = odd_device(raw["hardware"]) or raw["hardware"]
-    chip = into.chip(hardware)
+    chip = into.chip(odd_device(raw["hardware"]) or raw["hardware"])
     if chip is None:
         return
     model, sizes = model_of(raw["model"], _round(raw))
     scenario = _SCENARIOS[raw["scenario"].lower()]
     flags = _flags(raw)
-    count = 1 if scenario in ("single-stream", "multi-stream") and chip.kind != "cpu" else _count(raw)
+    alone = scenario in ("single-stream", "multi-stream") and chip.kind is not DeviceKind.CPU
+    count = 1 if alone else _count(raw)
     if count is None:
         into.drop("no count of devices")
         return
     name, version = engine(raw.notes.get("fw", ""))
     mig = MIG.search(raw["hardware"])
-    rate = raw.number("throughput")
-    batch = {"single-stream": 1, "multi-stream": 8}.get(scenario)
+    if "single-thread" in flags:
+        vcpus = 1
     into.keep(
         model=model,
         device=chip.model,
         count=count * int(mig[1] or 1) if mig else count,
         share=round(int(mig[2]) / 7, 6) if mig else 1.0,
+        instance=instance,
+        vcpus=vcpus,
         engine=name,
         version=version,
-        precision=_precision(raw),
-        batch=batch,
+        precision=_corrected(raw, name, flags),
         scenario=scenario,
-        throughput_per_s=8000 / latency
-        if scenario == "multi-stream" and (latency := raw.number("latency_ms"))
-        else rate,
-        latency_ms=1000 / rate if batch == 1 and rate else raw.number("latency_ms") if batch == 8 else None,
         source=f"mlperf-{_round(raw)}",
-        weight=_weight(scenario, flags),
+        weight=_WEIGHTS[scenario] if trusted else _weight(scenario, flags),
         flags="|".join(flags),
+        **_figures(raw, scenario),
         **sizes,
     )
+
+
+def _figures(raw: Raw, scenario: str) -> dict[str, float | int | None]:
+    """Return batch, rate and latency, each by the rules of its scenario."""
+    rate, latency = raw.number("throughput"), raw.number("latency_ms")
+    if scenario == "single-stream":
+        if "mean_ms" in raw.notes:
+            return {"batch": 1, "throughput_per_s": rate, "latency_ms": float(raw.notes["mean_ms"])}
+        return {"batch": 1, "throughput_per_s": rate, "latency_ms": 1000 / rate if rate else None}
+    if scenario == "multi-stream":
+        return {"batch": 8, "throughput_per_s": 8000 / latency if latency else None, "latency_ms": latency}
+    return {"throughput_per_s": rate}
+
+
+def _corrected(raw: Raw, name: str, flags: list[str]) -> str:
+    """Return the precision that was computed in, where the published one is that of the model before conversion."""
+    said = _precision(raw)
+    if name == "tensorrt" and said == "fp32":
+        flags.append("precision-corrected")
+        return "fp16" if any(word in raw["model"] for word in _HALF_PRECISE) else "int8"
+    if name == "neuron" and said == "fp32":
+        flags.append("autocast")
+        return "bf16"
+    return said
 
 
 def _round(raw: Raw) -> str:
@@ -69,20 +93,22 @@ def _round(raw: Raw) -> str:
 
 def _unusable(raw: Raw) -> str:
     """Say why a row is left out before anything is read from it, or ""."""
-    division, scenario = raw.notes.get("division"), raw["scenario"].lower()
-    if division == "network":
-        return "network division: the clients' network is in the way"
-    if "Nodes:" in raw["hardware"] or "1 Node:" in raw["hardware"]:
-        return "different devices in one system"
-    if division == "open" and not raw["hardware"].startswith("CPU"):
-        return "open division on an accelerator: the model may be changed"
-    if _CHANGED.search(raw["model"]):
-        return "open division: a pruned or distilled model"
-    if scenario == "multistream" and _round(raw) in ("v0.7", "v1.0", "v1.1"):
-        return "multi-stream before v2.0: another test"
-    if division == "open" and scenario in ("multistream", "offline") and "tflite" in raw.notes["system"]:
-        return "open division: copies of the single-stream run under another scenario"
-    return ""
+    scenario, opened = raw["scenario"].lower(), raw.notes["division"] == "open"
+    copied = scenario in ("multistream", "offline") and "tflite" in raw.notes["system"]
+    rules = {
+        "network division: the clients' network is in the way": raw.notes["division"] == "network",
+        "different devices in one system": "Nodes:" in raw["hardware"] or "1 Node:" in raw["hardware"],
+        "open division on an accelerator: the model may be changed": opened and not _may_be_open(raw),
+        "open division: a pruned or distilled model": bool(_CHANGED.search(raw["model"])),
+        "multi-stream before v2.0: another test": scenario == "multistream" and _round(raw) in _OLD_STREAMS,
+        "open division: copies of the single-stream run under another scenario": opened and copied,
+    }
+    return next((why for why, here in rules.items() if here), "")
+
+
+def _may_be_open(raw: Raw) -> bool:
+    """Say whether an open submission is of an unchanged model: on CPUs, and NVIDIA's own code run by others."""
+    return raw["hardware"].startswith("CPU") or raw.notes["submitter"].lower() == "ctuning"
 
 
 def _count(raw: Raw) -> int | None:
@@ -111,6 +137,7 @@ def _flags(raw: Raw) -> list[str]:
         "virtual": bool(re.search(r"irtualized|-\d+C$|-\d+Q$", raw["hardware"])),
         "interactive": raw["scenario"].lower() == "interactive",
         "p99-as-mean": raw["scenario"].lower() == "multistream",
+        "single-thread": raw.notes["submitter"].lower() == "ctuning" and "tflite" in raw.notes.get("fw", "").lower(),
         "submitter-ctuning": raw.notes["submitter"].lower() in ("ctuning", "gateoverflow"),
     }
     return [name for name, here in found.items() if here]

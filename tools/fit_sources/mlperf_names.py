@@ -97,7 +97,8 @@ def engine(framework: str) -> tuple[str, str]:
         if word in lower:
             match = re.search(version, framework, re.IGNORECASE)
             return name, match[1].rstrip(".") if match else ""
-    return (framework.split()[0].lower().strip(",:"), "") if framework.split() else ("unknown", "")
+    first = framework.lower().strip().partition(" ")[0].strip(",:")
+    return first or "unknown", ""
 
 
 def odd_device(hardware: str) -> str | None:

@@ -8,6 +8,7 @@ them reach in fp32 is more than one socket can do.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from brimful.model.hardware import DeviceKind
 from tools.fit_sources.clean import Cleaner, Raw, precision
@@ -26,6 +27,8 @@ _NOT_TEXT = ("whisper", "distil-large", "embedding", "reranker", "llava", "-vl-"
              "vision", "multimodal", "fara")  # fmt: skip
 _PART = re.compile(r"(CPU\+iGPU|iGPU|NPU|CPU)(?:-only)?$")
 
+Common = dict[str, Any]
+
 
 def add(raw: Raw, into: Cleaner) -> None:
     """Clean one row."""
@@ -37,7 +40,7 @@ def add(raw: Raw, into: Cleaner) -> None:
     if chip is None:
         return
     model = raw["model"].lower().strip()
-    common = {
+    common: Common = {
         "model": _NAMES.get(model, model),
         "device": chip.model,
         "count": 2 if _two_sockets(chip.model) else 1,
@@ -93,7 +96,7 @@ def _is_text_model(model: str) -> bool:
     return bool(re.search(r"llama|phi-|mistral|qwen|glm|gemma|minicpm|stablelm|zephyr|baichuan|bloomz", model))
 
 
-def _add_plain(raw: Raw, into: Cleaner, common: dict[str, object], flags: list[str]) -> None:
+def _add_plain(raw: Raw, into: Cleaner, common: Common, flags: list[str]) -> None:
     latency = raw.number("latency_ms")
     unit = raw.notes["unit"]
     if latency is not None and "sec" in unit:
@@ -111,7 +114,7 @@ def _add_plain(raw: Raw, into: Cleaner, common: dict[str, object], flags: list[s
     )
 
 
-def _add_unsized_tokens(raw: Raw, into: Cleaner, common: dict[str, object], flags: list[str]) -> None:
+def _add_unsized_tokens(raw: Raw, into: Cleaner, common: Common, flags: list[str]) -> None:
     """Keep a language model's rate without lengths: time of a token after the first, in ms or as tokens a second."""
     rate, latency = raw.number("throughput"), raw.number("latency_ms")
     if common["count"] == 2 and rate is not None:
@@ -125,7 +128,7 @@ def _add_unsized_tokens(raw: Raw, into: Cleaner, common: dict[str, object], flag
     )
 
 
-def _add_tokens(raw: Raw, into: Cleaner, common: dict[str, object], flags: list[str]) -> None:
+def _add_tokens(raw: Raw, into: Cleaner, common: Common, flags: list[str]) -> None:
     model = str(common["model"])
     if any(word in model for word in _IMAGES):
         into.drop("an image model in a table of tokens")
