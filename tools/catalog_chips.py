@@ -154,7 +154,7 @@ def _cpu(row: Row) -> Chip:
 
 
 def _cpu_vendor(model: str, maker: str) -> str:
-    word = model.split()[0]
+    word = model.partition(" ")[0]
     return {"NVIDIA": "NVIDIA", "Jetson": "NVIDIA", "Ampere": "Ampere", "AmpereOne": "Ampere"}.get(word, maker)
 
 

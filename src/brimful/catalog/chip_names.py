@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 _MARKS = re.compile(r"\((?:r|tm|c)\)|[®™©]")
 _PHRASES = re.compile(
-    r"@.*?hz|\(\d+(?:\.\d+)?\s*ghz\)|\b\d+(?:st|nd|rd|th) gen\b|\b\d+-cores?\b|\bwith radeon\b.*|\b(?:w/|with) .*graphics\b"
+    r"@.*?hz|\(\d+(?:\.\d+)?\s*ghz\)|\b\d+(?:st|nd|rd|th) gen\b|\b\d+-cores?\b"
+    r"|\b(?:w/|with) .*graphics\b|\bwith radeon\b.*"
     r"|\(?\b\d*x?\d+[cg]\.\d+gb\b\)?|\bmig\b|^\s*\d+\s*x\s+"
 )
 _SIZE = re.compile(r"(\d+)(?:gi?b?)")
