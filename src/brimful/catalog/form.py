@@ -85,15 +85,20 @@ class File:
             data = self.path.read_bytes()
         except OSError as error:
             raise self.error("cannot be read", f"{error.strerror or error}") from error
-        match = _SEAL.search(data, 0, _SEAL_WITHIN)
-        if match is None or _digest(data, match) != match[1].decode():
-            raise self._damaged(data)
+        self.check_seal(data)
         try:
             document = _DECODER.decode(data)
         except _UNREADABLE as error:
             raise self.error("is not in the form of a catalogue", str(error)) from error
         self._check_head(document)
         return document
+
+    def check_seal(self, data: bytes) -> str:
+        """Return the digest that the first line names; it is a CatalogError unless the bytes are those it seals."""
+        match = _SEAL.search(data, 0, _SEAL_WITHIN)
+        if match is None or _digest(data, match) != match[1].decode():
+            raise self._damaged(data)
+        return match[1].decode()
 
     def _damaged(self, data: bytes) -> CatalogError:
         """Say what is most likely wrong with a file whose seal is broken or absent."""
@@ -140,7 +145,11 @@ def render(document: Document) -> bytes:
         b'"reasons":{\n' + _lines(document.reasons) + b"\n}",
         b'"rows":[\n' + b",\n".join(dump(row) for row in document.rows) + b"\n]}\n",
     ]
-    data = b",\n".join(parts)
+    return sealed(b",\n".join(parts))
+
+
+def sealed(data: bytes) -> bytes:
+    """Put the digest of the whole in the place that the first line has for it."""
     match = _SEAL.search(data, 0, _SEAL_WITHIN)
     if match is None:  # pragma: no cover - the head is made here
         raise ValueError("the head has no place for the digest")
@@ -148,8 +157,12 @@ def render(document: Document) -> bytes:
 
 
 def write(path: Path, document: Document) -> str:
-    """Write a file so that whoever reads sees the old one or the new one; return its digest."""
-    data = render(document)
+    """Write a document as a file, whole or not at all; return its digest."""
+    return write_sealed(path, render(document))
+
+
+def write_sealed(path: Path, data: bytes) -> str:
+    """Write sealed bytes so that whoever reads sees the old file or the new one; return the digest in them."""
     new = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")  # tempfile would cost each import 3 ms
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -15,10 +15,17 @@ PLAIN_BYTES = 4  # the sums of a profile are told at fp32; the setting's precisi
 
 def gathered(ops: Iterable[OpCost]) -> tuple[OpCost, ...]:
     """Return the operations with those that are alike counted together, in order of first appearance."""
-    counts = Counter[OpCost]()
-    for op in ops:
-        counts[replace(op, ops_count=1)] += op.ops_count
-    return tuple(replace(op, ops_count=count) for op, count in counts.items())
+    counts = Counter[tuple[object, ...]]()
+    first: dict[tuple[object, ...], OpCost] = {}
+    for op in ops:  # by a key, for making a noun costs more than all the rest
+        alike = (
+            op.op, op.op_type, op.flops, op.weight_elements, op.read_elements, op.write_elements, op.weight_bits
+        )  # fmt: skip
+        first.setdefault(alike, op)
+        counts[alike] += op.ops_count
+    return tuple(
+        op if op.ops_count == counts[alike] else replace(op, ops_count=counts[alike]) for alike, op in first.items()
+    )
 
 
 def profiled(ops: Iterable[OpCost], **known: Any) -> Profile:

@@ -337,6 +337,12 @@ _CLASSES: dict[str, tuple[OpKind, _Count]] = {
 }  # fmt: skip
 
 
+def kind_of(op_type: str, otherwise: str) -> str:
+    """Return the kind of a recorded operation as this version classifies its type; multiplications stay as they were."""
+    known = _CLASSES.get(op_type)
+    return otherwise if known is None or known[0] in (OpKind.MATMUL, OpKind.CONV) else known[0].value
+
+
 def _by_tag(func: Any) -> tuple[OpKind, _Count]:
     import torch  # noqa: PLC0415
 
