@@ -8,6 +8,7 @@ else that is read once a call stands in `weight_elements`, experts by how many o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from brimful.costs.layers import (
@@ -19,6 +20,7 @@ from brimful.costs.layers import (
     linear_sizes,
     output_matrix,
     query_matrices,
+    sparse_layers,
     value_size,
 )
 from brimful.costs.parts import Pass, activated, added, looked_up, matmul, norm, simple, times
@@ -114,6 +116,18 @@ def parameters(t: Transformer) -> int:
     outer = t.outer_norms * t.norm_vectors * _outer_width(t)
     beside = parameters(t.encoder) if t.encoder is not None else 0
     return layers + outer + _table_parameters(t) + _head_parameters(t) + t.rest_parameters + t.stem_parameters + beside
+
+
+def matrix_parameters(t: Transformer) -> tuple[int, int]:
+    """Return the weights that quantisers take: those of the layers' matrices, and which of them are the experts'."""
+    experts = replace(t, shared_intermediate=0, intermediate=0, biases=False)
+    inside = feed_parameters(experts) - sparse_layers(t) * t.hidden * t.experts
+    layers = attention_parameters(t) * (t.layers - t.linear_layers) + linear_parameters(t) * t.linear_layers
+    if t.cross and t.encoder is not None:
+        layers += _cross_parameters(t, t.encoder) * t.layers
+    whole = layers + feed_parameters(t) - sparse_layers(t) * t.hidden * t.experts
+    other, beside = matrix_parameters(t.encoder) if t.encoder is not None else (0, 0)
+    return whole // (t.layers if t.shared_layers else 1) + other, inside + beside
 
 
 def _cross_parameters(t: Transformer, encoder: Transformer) -> int:
