@@ -39,7 +39,7 @@ def _fields(draw: Any, cls: type[Noun]) -> dict[str, Any]:
             continue
         parts = typing.get_args(hints[item.name]) if _is_union(hints[item.name]) else (hints[item.name],)
         inner = next(part for part in parts if part is not type(None))
-        if len(parts) > 1 and draw(st.booleans()):
+        if len(parts) > 1 and (inner is cls or draw(st.booleans())):  # a noun inside itself would never end
             missing[item.name] = draw(REASON)
         else:
             known[item.name] = draw(_value(item.name, inner))
@@ -168,13 +168,18 @@ def _mend_profile(known: dict[str, Any]) -> None:
 
 
 def _mend_transformer(known: dict[str, Any]) -> None:
+    for name, value in known.items():
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            known[name] = type(value)(min(abs(value), 1e15))
     for name in ("layers", "hidden", "heads", "kv_heads", "head_size"):
-        known[name] = abs(known[name]) or 1
-    known["heads"] = max(known["heads"], known["kv_heads"])
-    known["experts"], known["experts_per_token"] = (
-        max(known["experts"], known["experts_per_token"]),
-        min(known["experts"], known["experts_per_token"]),
-    )
+        known[name] = known[name] or 1
+    for more, fewer in (("heads", "kv_heads"), ("experts", "experts_per_token")):
+        known[more], known[fewer] = max(known[more], known[fewer]), min(known[more], known[fewer])
+    for name in ("dense_layers", "windowed_layers", "linear_layers"):
+        known[name] = min(known[name], known["layers"])
+    known.update(head="none", rope_size=0, cross=False)
+    known["latent"] = max(1, known.get("latent", 1))
+    known["missing"].pop("latent", None)
 
 
 _MENDS = {

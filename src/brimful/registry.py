@@ -32,6 +32,7 @@ BACKENDS: dict[str, dict[str, str]] = {
         "inventory": "brimful.clouds.inventory:InventoryCloud",
     },
     "reader": {
+        "huggingface": "brimful.readers.huggingface:HuggingFaceReader",
         "safetensors": "brimful.readers.safetensors:SafetensorsReader",
     },
     "history": {

@@ -1,41 +1,22 @@
 """What a safetensors file says of a model: how many weights, of which types. Its header is read, its weights never.
 
-The format (github.com/huggingface/safetensors, "Format"): eight bytes, the header's length, little-endian; the header,
-JSON of at most 100 MB that begins with `{`; then the weights, which the header's offsets cover from end to end without
-a hole. A model in several files has an index beside them, JSON that maps each tensor to its file.
+The format stands in `tensor_headers.py`.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
 
 from brimful.model.errors import DataError
 from brimful.model.noun import with_gaps
 from brimful.model.text import readable_path
 from brimful.model.work import Profile
+from brimful.readers.tensor_headers import INDEX, LENGTH_BYTES, MOST_HEADER_BYTES, TYPES, Tensor, header, indexed
 
-_LENGTH_BYTES = 8
-_MOST_HEADER_BYTES = 100_000_000
-_MOST = 2**63 - 1
-_INDEX = ".safetensors.index.json"
 _WHY = "a safetensors file holds weights, not what is computed with them: the model's config or an ONNX file tells it"
-
-# Type -> (bits of one element, the name that brimful has for it)
-_TYPES = {
-    "F64": (64, "fp64"), "F32": (32, "fp32"), "F16": (16, "fp16"), "BF16": (16, "bf16"),
-    "F8_E5M2": (8, "fp8"), "F8_E4M3": (8, "fp8"), "F8_E8M0": (8, "fp8"),
-    "F8_E4M3FNUZ": (8, "fp8"), "F8_E5M2FNUZ": (8, "fp8"),
-    "F6_E2M3": (6, "fp6"), "F6_E3M2": (6, "fp6"), "F4": (4, "fp4"), "C64": (64, "complex64"),
-    "I64": (64, "int64"), "I32": (32, "int32"), "I16": (16, "int16"), "I8": (8, "int8"),
-    "U64": (64, "uint64"), "U32": (32, "uint32"), "U16": (16, "uint16"), "U8": (8, "uint8"), "BOOL": (8, "bool"),
-}  # fmt: skip
-
-_Tensor = tuple[str, int, int]  # type, elements, bytes
 
 
 class SafetensorsReader:
@@ -57,21 +38,21 @@ class SafetensorsReader:
         try:
             if not Path(path).is_file():
                 return False
-            if path.endswith((".safetensors", _INDEX)):
+            if path.endswith((".safetensors", INDEX)):
                 return True
             with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - unbuffered, so that no weight is read ahead
-                first = file.read(_LENGTH_BYTES + 1)
-                length = int.from_bytes(first[:_LENGTH_BYTES], "little")
+                first = file.read(LENGTH_BYTES + 1)
+                length = int.from_bytes(first[:LENGTH_BYTES], "little")
                 whole = os.fstat(file.fileno()).st_size
         except (OSError, ValueError):
             return False
-        return first[_LENGTH_BYTES:] == b"{" and 2 <= length <= min(_MOST_HEADER_BYTES, whole - _LENGTH_BYTES)
+        return first[LENGTH_BYTES:] == b"{" and 2 <= length <= min(MOST_HEADER_BYTES, whole - LENGTH_BYTES)
 
     def profile(self, path: str, dims: Mapping[str, int] | None = None) -> Profile:
         """Return the sizes and the types of the weights; such a file leaves no dims open."""
         del dims
         try:
-            return _profile(path, list(_indexed(path) if path.endswith(_INDEX) else _header(path).values()))
+            return _profile(path, list(indexed(path) if path.endswith(INDEX) else header(path).values()))
         except OSError as error:
             raise _unusable(path, error.strerror or str(error), "check the path and its permissions") from error
         except RecursionError as error:
@@ -80,10 +61,10 @@ class SafetensorsReader:
             raise _unusable(path, str(error), "fetch the file again, or save the model anew") from error
 
 
-def _profile(path: str, tensors: Sequence[_Tensor]) -> Profile:
+def _profile(path: str, tensors: Sequence[Tensor]) -> Profile:
     types = Counter[str]()
     for name, elements, _ in tensors:
-        types[_TYPES[name][1]] += elements
+        types[TYPES[name][1]] += elements
     return with_gaps(
         Profile,
         _WHY,
@@ -93,129 +74,6 @@ def _profile(path: str, tensors: Sequence[_Tensor]) -> Profile:
         weight_bytes=sum(size for _, _, size in tensors),
         weight_types=dict(sorted(types.items())),
     )
-
-
-def _indexed(path: str) -> Iterator[_Tensor]:
-    """Yield the tensors that an index names, from the headers of the files it names."""
-    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - as in reads
-        raw = _json(_read(file, min(_MOST_HEADER_BYTES + 1, os.fstat(file.fileno()).st_size)))
-    files = raw.get("weight_map")
-    if not isinstance(files, dict) or not files:
-        raise ValueError("its weight_map is missing or empty")
-    headers: dict[str, dict[str, _Tensor]] = {}
-    for tensor, name in files.items():
-        if not isinstance(name, str) or name in ("", ".", "..") or "/" in name or "\0" in name:
-            raise ValueError(f"weight_map sends {tensor!r:.80} to {name!r:.80}, which is no file beside it")
-        if name not in headers:
-            headers[name] = _shard(path, name, len(set(map(str, files.values()))))
-        if tensor not in headers[name]:
-            raise ValueError(f"{name!a} does not hold {tensor!r:.80}, which the index says it does")
-        yield headers[name][tensor]
-
-
-def _shard(index: str, name: str, count: int) -> dict[str, _Tensor]:
-    path = str(Path(index).parent / name)
-    try:
-        return _header(path)
-    except FileNotFoundError as error:
-        raise ValueError(f"{name!a}, one of the {count} files it names, is not beside it") from error
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{name!a}: {error}") from error
-
-
-def _header(path: str) -> dict[str, _Tensor]:
-    """Return the tensors of one file; every number in the header is checked against the file's size."""
-    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - as in reads
-        size = os.fstat(file.fileno()).st_size
-        first = _read(file, _LENGTH_BYTES)
-        if first == b"version ":
-            raise ValueError("it is a Git LFS pointer, not the weights: git lfs pull fetches them")
-        length = int.from_bytes(first, "little")
-        if len(first) < _LENGTH_BYTES or not 2 <= length <= min(_MOST_HEADER_BYTES, size - _LENGTH_BYTES):
-            raise ValueError(
-                f"its header would have {length} bytes, of a file of {size}: it is cut off, or something else"
-            )
-        text = _read(file, length)
-    if text[:1] != b"{":
-        raise ValueError("its header does not begin with {")
-    raw = _json(text)
-    raw.pop("__metadata__", None)
-    tensors, spans = {}, []
-    for name, item in raw.items():
-        try:
-            tensor, span = _tensor(item)
-        except ValueError as error:
-            raise ValueError(f"tensor {name!r:.80}: {error}") from error
-        tensors[name] = tensor
-        spans.append(span)
-    _check_cover(spans, size - _LENGTH_BYTES - length)
-    return tensors
-
-
-def _tensor(item: Any) -> tuple[_Tensor, tuple[int, int]]:
-    if not isinstance(item, dict) or item.keys() != {"dtype", "shape", "data_offsets"}:
-        raise ValueError("it needs dtype, shape and data_offsets, and nothing else")
-    kind, shape, offsets = item["dtype"], item["shape"], item["data_offsets"]
-    if not isinstance(kind, str) or kind not in _TYPES:
-        raise ValueError(f"its dtype {kind!r:.40} is not one of {', '.join(_TYPES)}")
-    if not isinstance(shape, list) or not isinstance(offsets, list) or len(offsets) != 2:
-        raise ValueError("its shape or its data_offsets are no lists")
-    if not all(type(number) is int and 0 <= number <= _MOST for number in (*shape, *offsets)):
-        raise ValueError("a number in its shape or its data_offsets is none that a file can have")
-    elements = 1
-    for length in shape:
-        elements *= length
-        if elements > _MOST:
-            raise ValueError("its shape is larger than any file can be")
-    bits = elements * _TYPES[kind][0]
-    if bits % 8 or bits // 8 != offsets[1] - offsets[0]:
-        raise ValueError(f"{elements} elements of {kind} are {bits / 8:g} bytes, and its data_offsets {offsets} differ")
-    return (kind, elements, bits // 8), (offsets[0], offsets[1])
-
-
-def _check_cover(spans: list[tuple[int, int]], size: int) -> None:
-    """Refuse holes and overlaps: the format forbids them, for anything could hide there."""
-    at = 0
-    for start, end in sorted(spans):
-        if start != at:
-            raise ValueError(f"its tensors leave a hole or overlap at byte {min(start, at)} of the data")
-        at = end
-    if at != size:
-        raise ValueError(
-            f"its tensors cover {at} bytes of data, and the file has {size}: it is cut off, or something follows"
-        )
-
-
-def _json(text: bytes) -> dict[str, Any]:
-    if len(text) > _MOST_HEADER_BYTES:
-        raise ValueError(f"it is larger than {_MOST_HEADER_BYTES} bytes")
-    try:
-        raw = json.loads(text.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_constant)
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"its JSON is damaged: {error}") from error
-    if not isinstance(raw, dict):
-        raise ValueError("it is no JSON object")
-    return raw
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    table = dict(pairs)
-    if len(table) < len(pairs):
-        raise ValueError("a key of its JSON is there twice")
-    return table
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"its JSON holds {name}")
-
-
-def _read(file: BinaryIO, count: int) -> bytes:
-    """Read exactly so many bytes, or what there is; one call may give fewer."""
-    parts: list[bytes] = []
-    while count > 0 and (part := file.read(count)):
-        parts.append(part)
-        count -= len(part)
-    return b"".join(parts)
 
 
 def _unusable(path: str, why: str, fix: str) -> DataError:
