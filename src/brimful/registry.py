@@ -33,6 +33,7 @@ BACKENDS: dict[str, dict[str, str]] = {
     },
     "reader": {
         "safetensors": "brimful.readers.safetensors:SafetensorsReader",
+        "torch": "brimful.readers.torch_export:TorchReader",
     },
     "history": {
         "trace": "brimful.histories.trace:TraceHistory",
