@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tools.fit_data import SHIPPED, write
 from tools.fit_sources import aiconfigurator, dle, ec2, mlperf, mlperf_training, neuron, neusight, openvino, timm
-from tools.fit_sources.clean import Cleaner, Raw, known_chips, raw_rows
+from tools.fit_sources.clean import Cleaner, Raw, drop_outliers, known_chips, raw_rows
 
 _DERIVED = "unverified, derived from published MLPerf results of MLCommons Association; not endorsed by it"
 # The data set's name in measured.csv.gz -> our file, what reads a row, what the file says of itself.
@@ -75,6 +75,7 @@ def clean(folder: Path) -> dict[str, Cleaner]:
         elif dataset in SOURCES:
             name, add, _ = SOURCES[dataset]
             add(raw, cleaners[name])
+    drop_outliers(cleaners["mlperf_inference"])
     return cleaners
 
 

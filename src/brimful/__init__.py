@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from brimful.config import load as load_config
+    from brimful.readers.torch_program import profile_module
     from brimful.verbs.audit import Sources, audit
     from brimful.verbs.doctor import doctor
 
@@ -21,9 +22,10 @@ _NAMES = {
     "audit": "brimful.verbs.audit:audit",
     "doctor": "brimful.verbs.doctor:doctor",
     "load_config": "brimful.config:load",
+    "profile_module": "brimful.readers.torch_program:profile_module",
 }
 
-__all__ = ["Sources", "audit", "doctor", "load_config"]
+__all__ = ["Sources", "audit", "doctor", "load_config", "profile_module"]
 
 
 def __getattr__(name: str) -> Any:

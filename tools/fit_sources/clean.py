@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import gzip
 import hashlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from brimful.catalog.chips import Chips
@@ -26,6 +27,7 @@ _PRECISIONS = {
     "uint4": "int4", "int4-mixed": "int4", "int8-cw": "int8", "int8-hybrid": "int8", "fp4-normalized": "fp4",
     "mxfp4": "fp4",
 }  # fmt: skip
+_ENOUGH = 4
 _KNOWN = {"fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4", "fp4"}
 
 
@@ -100,6 +102,26 @@ class Cleaner:
         row = Row(id=f"{self.name}-{len(self.kept) + 1:05d}", **cells)
         key = "\n".join([row.source.partition("-v")[0], *(str(getattr(row, name)) for name in _GROUPED)])
         self.kept.append(replace(row, group=hashlib.sha256(key.encode()).hexdigest()[:8]))
+
+
+def drop_outliers(cleaner: Cleaner) -> None:
+    """Leave out runs that differ from the median of their like by more than twofold, where it has four or more.
+
+    Such rows count devices that did not run, or ran something else under the name.
+    """
+    cells: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for row in cleaner.kept:
+        if row.scenario != "server" and row.throughput_per_s:
+            like_it = (row.device, row.share, row.model, row.precision, row.scenario, "maxq" in row.flags)
+            cells[like_it].append(row)
+    far = set()
+    for like in cells.values():
+        rates = [(row.throughput_per_s or 0.0) / row.count for row in like]
+        middle = median(rates)
+        if len(like) >= _ENOUGH:
+            far |= {row.id for row, rate in zip(like, rates, strict=True) if not 0.5 < rate / middle < 2}
+    cleaner.dropped["differs from the median of the same device and model by more than twofold"] += len(far)
+    cleaner.kept = [row for row in cleaner.kept if row.id not in far]
 
 
 def known_chips() -> Chips:

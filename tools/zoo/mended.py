@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from brimful.readers.torch_program import kind_of
+from brimful.readers.torch_costs import kind_of
 
 _NO_WORK = frozenset(("as_strided",))  # a view that PyTorch does not declare as one
 _REGIONS = "dynamic: how many regions and detections it finds depends on the image; counted with the most that it keeps"
