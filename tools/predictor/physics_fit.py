@@ -16,8 +16,8 @@ import numpy.typing as npt
 from brimful.advise.fit.case import KINDS, Array, Case
 from brimful.advise.fit.physics import HOST, SHARP, START, WHOLE, WIDTH, Terms, _slower, levels, slopes, terms
 
-_COSTS = {"class": 0.02, "engine": 0.05, "precision": 0.15, "layout": 0.15, "mode": 0.15, "scenario": 0.15,
-          "maker": 0.5, "architecture": 0.5, "chip": 1.0, "slope": 0.5}  # fmt: skip
+_COSTS = {"class": 0.05, "engine": 0.5, "phase": 0.5, "precision": 1.5, "isa": 1.5, "layout": 1.0, "mode": 1.0,
+          "scenario": 1.0, "maker": 10.0, "architecture": 8.0, "chip": 15.0, "slope": 10.0}  # fmt: skip
 _ONLY_WHOLE = ("scenario",)
 _CHIP_ONLY = ("chip", "architecture", "maker")
 _KINDS = len(KINDS)

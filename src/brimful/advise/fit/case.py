@@ -58,6 +58,20 @@ class Ops:
         return cls(kind, *(table[:, place] for place in range(1, 7)), samples=profile.samples_count)
 
 
+_LATEST: dict[int, tuple[Profile, Ops]] = {}  # by identity: a profile is large, and comparing two is slow
+_MOST_KEPT = 4096
+
+
+def ops_of(profile: Profile) -> Ops:
+    """Return the operations of a profile as columns, worked out once."""
+    kept = _LATEST.get(id(profile))
+    if kept is None or kept[0] is not profile:
+        if len(_LATEST) >= _MOST_KEPT:
+            _LATEST.clear()
+        kept = _LATEST[id(profile)] = (profile, Ops.of(profile))
+    return kept[1]
+
+
 @dataclass(frozen=True)
 class Case:
     """A pass over `batch` samples: of these operations, on this device (or share, or several), by this engine."""

@@ -25,6 +25,8 @@ WIDTH = PARTS * len(KINDS) + 2  # ... of each kind, then the whole pass, then wh
 WHOLE, HOST = WIDTH - 2, WIDTH - 1
 START = np.concatenate([np.full(len(KINDS), 0.4), np.full(len(KINDS), 0.4), np.full(len(KINDS), -11.5), [0.0, -12.0]])
 
+PHASES = ("prefill", "decode")  # of a language model: hardware works quite differently in the two
+
 _COMPUTE = {OpKind.CONV, OpKind.GROUPED, OpKind.MATMUL, OpKind.ATTENTION, OpKind.RECURRENT}
 _ON_VECTORS = np.array([kind not in _COMPUTE for kind in KINDS])
 
@@ -115,7 +117,7 @@ def _slower(one: Array, other: Array) -> Array:
 
 def levels(case: Case) -> Iterator[str]:
     """Yield what the parameters of a case are the sum of, the general first."""
-    family = "cpu" if case.chip.kind is DeviceKind.CPU else case.chip.kind.value
+    family = case.chip.kind.value
     engine = f"{case.engine}-{case.compiled}" if case.engine == "torch" else case.engine
     yield f"class {family}"
     yield f"engine {family} {engine}"
@@ -125,22 +127,53 @@ def levels(case: Case) -> Iterator[str]:
         yield f"layout {family} {engine} {case.layout}"
     if case.mode is Mode.TRAINING:
         yield f"mode {family} {engine} training"
-    if case.scenario:
+    if case.scenario in PHASES:
+        yield f"phase {family} {case.scenario}"
+        yield f"phase {family} {engine} {case.scenario}"
+    elif case.scenario:
         yield f"scenario {family} {engine} {case.scenario}"
+    if case.chip.isa:
+        yield f"isa {_best_isa(case.chip)} {case.precision}"
     yield f"maker {family} {case.chip.vendor}"
     yield f"architecture {case.chip.architecture}"
     yield f"chip {case.chip.model}"
 
 
+_ISAS = ("amx_tile", "avx512_vnni", "avx512f", "avx_vnni", "avx2", "sse4_2", "sve2", "sve", "i8mm", "dotprod", "neon")
+
+
+def _best_isa(chip: Chip) -> str:
+    return next((name for name in _ISAS if name in chip.isa), "none")
+
+
+# What a compute unit of each architecture draws at a GHz where power does not hold it back: watts / (units x GHz) of its
+# least limited large part. A part far below that cannot keep its clock in dense work, whatever its datasheet says.
+_FREE_WATTS = {
+    "Pascal sm60": 3.6, "Pascal sm61": 5.2, "Volta sm70": 2.45, "Turing sm75": 2.2, "Ampere sm80": 2.6,
+    "Ampere sm86": 2.5, "Ada sm89": 1.4, "Hopper sm90": 2.7, "Blackwell sm100": 3.4, "Blackwell Ultra sm103": 3.4,
+    "Blackwell sm120": 1.4,
+}  # fmt: skip
+
+
 def slopes(chip: Chip) -> Mapping[str, float]:
     """Return the facts of a chip on which efficiencies depend by degrees, as logarithms around zero."""
-    family = "cpu" if chip.kind is DeviceKind.CPU else chip.kind.value
+    family = chip.kind.value
     units, clock = chip.compute_units or 0, chip.sustained_mhz or chip.boost_mhz or 0.0
     found = {}
+    free = _FREE_WATTS.get(chip.architecture)
     if chip.power_cap_watts and units and clock:
-        found[f"watts {family}"] = math.log(chip.power_cap_watts / (units * clock / 1000) / 1.7)
+        density = chip.power_cap_watts / (units * clock / 1000)
+        if free:
+            found[f"watts {family}"] = min(0.0, math.log(density / free))
+        elif chip.kind is DeviceKind.CPU:
+            found[f"watts {family}"] = math.log(density / 2.0)
     if chip.cache_bytes and chip.bandwidth_bytes_per_s:
         found[f"cache {family}"] = math.log(chip.cache_bytes / 4e7) / 3
     if units:
         found[f"units {family}"] = math.log(units / 100) / 3
+    if chip.year:
+        found[f"year {family}"] = (chip.year - 2020) / 5
+    peak = chip.peak_flops.get("fp16") or chip.peak_flops.get("fp32")
+    if peak and chip.bandwidth_bytes_per_s:
+        found[f"balance {family}"] = math.log(peak / chip.bandwidth_bytes_per_s / 100) / 3
     return found
