@@ -226,6 +226,9 @@ class EndedService(Noun):
     licence: str
 
 
+UNTOLD_CLOUD = "inventory"  # how the cloud of a machine begins when its inventory does not name one
+
+
 @noun
 class Machine(Noun):
     """One rented machine, as its cloud (or an inventory file) describes it."""
