@@ -216,8 +216,8 @@ class Offer(Noun):
         """Say since when a withdrawn type is withdrawn, and how that is known."""
         day = self.withdrawn_on or "a date unknown"
         if self.withdrawal is WithdrawalEvidence.ANNOUNCED:
-            return f"withdrawn on {day} (announced by AWS)"
-        return f"withdrawn (absent from EC2's lists since {day})"
+            return f"was withdrawn on {day} (announced by AWS)"
+        return f"is withdrawn (absent from EC2's lists since {day})"
 
 
 @noun

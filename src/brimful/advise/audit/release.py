@@ -94,10 +94,10 @@ def how(facts: Facts, machine: Machine) -> str:
     if held:
         return held
     if offer and offer.status is Status.WITHDRAWN:
-        return "never stop it: its type is withdrawn, it may not start again; move it to a successor"
+        return "never stop it, a withdrawn type may not start again: move to a successor"
     if offer and offer.nvme_bytes:
-        return "save what is on its instance store, then stop it (without --dry-run) or scale it to zero"
-    return "stop it while it is idle (without --dry-run), or give it a schedule or scale-to-zero"
+        return "save its instance store, then stop it (drop --dry-run) or scale to zero"
+    return "stop it while it is idle (drop --dry-run), or give it a schedule"
 
 
 def command(facts: Facts, machine: Machine, *, idle_now: bool) -> tuple[str | None, str]:
