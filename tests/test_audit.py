@@ -295,6 +295,13 @@ def test_one_watched_device_of_eight_proves_nothing_of_the_machine(name, busy):
     assert verdict(48, facts).status is not PracticeStatus.MET
 
 
+def test_a_machine_of_which_some_devices_are_not_watched_is_named():
+    facts = fleet(machine("a", "p5.48xlarge"), usages=(used("a/gpu0"),))
+    (found,) = findings_of(facts, "unwatched-accelerator")
+    assert found.what == "the history lacks accelerators of 1 machine: a"
+    assert verdict(3, facts).status is PracticeStatus.UNKNOWN  # the host does send
+
+
 def test_eight_names_of_which_one_is_a_cpu_or_the_machine_do_not_cover_eight_devices():
     seven = [used(f"a/gpu{number}", busy=95) for number in range(7)]
     for other in ("a", "a/cpu", "a/cpu0"):

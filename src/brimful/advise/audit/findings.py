@@ -144,9 +144,9 @@ def _first(names: Iterable[str]) -> str:
 
 
 def unwatched(facts: Facts) -> Iterator[Finding]:
-    """Find accelerated machines of which no history exists."""
+    """Find accelerated machines of whose accelerators, or some of them, no history exists."""
     running = [item for item in facts.accelerated() if item.noun.state == "running"]
-    silent = [item for item in running if not watch.usages_of(facts, item.noun)]
+    silent = [item for item in running if not watch.is_covered(facts, item.noun)]
     if not silent:
         return
     names = _first(item.noun.machine for item in silent)
@@ -168,9 +168,9 @@ def unwatched(facts: Facts) -> Iterator[Finding]:
         return
     yield Finding(
         code="unwatched-accelerator",
-        what=f"the history has nothing of {counted(len(silent), 'accelerated machine')}: {names}",
+        what=f"the history lacks accelerators of {counted(len(silent), 'machine')}: {names}",
         fix="have the CloudWatch agent, dcgm-exporter or neuron-monitor collect their metrics",
-        practices=(3,),
+        practices=() if all(watch.usages_of(facts, item.noun) for item in silent) else (3,),
         missing={"command": "how metrics are collected depends on the machine", "usd_per_month": "they may be busy"},
         **told,
     )
