@@ -115,7 +115,7 @@ def test_an_audit_of_a_file_of_devices_and_of_a_fleet_of_ones_own(cli):
     Path("u.csv").write_text("time_s,device,utilization_percent\n0,i-1,50\n")
     code, out, err = cli("audit", "--inventory", "m.toml", "--history", "trace:u.csv", "--probe", "fake:2xL4")
     assert code == 0
-    assert "which is withdrawn" in out
+    assert "which was withdrawn on 2025-12-20 (announced by AWS)" in out
     assert "fewer than two values" in err
 
 

@@ -71,6 +71,29 @@ def test_machines_come_in_the_order_of_the_file(path):
     assert "catalogue" in second.missing["usd_per_hour"]
 
 
+@pytest.mark.parametrize(
+    ("line", "field", "value"),
+    [
+        ('state = "Running"', "state", "running"),
+        ('state = "InService"', "state", "running"),
+        ('state = " STOPPED "', "state", "stopped"),
+        ('state = "shutting_down"', "state", "shutting-down"),
+        ('purchase = "Capacity Block"', "purchase", "capacity-block"),
+        ('purchase = "On_Demand"', "purchase", "on-demand"),
+        ('purchase = "ODCR"', "purchase", "odcr"),
+    ],
+)
+def test_one_state_or_way_to_pay_is_one_word_however_it_is_written(path, line, field, value):
+    (machine,) = cloud(path, f'[[machines]]\nid = "a"\ninstance = "x"\n{line}\n').machines()
+    assert getattr(machine, field) == value
+
+
+@pytest.mark.parametrize(("said", "meant"), [("EC2", "ec2"), ("SageMaker", "sagemaker"), ("Basement", "Basement")])
+def test_the_clouds_that_practices_speak_of_are_known_in_any_case(path, said, meant):
+    (machine,) = cloud(path, f'cloud = "{said}"\n[[machines]]\nid = "a"\ninstance = "x"\n').machines()
+    assert machine.cloud == meant
+
+
 def test_json_says_the_same_as_toml(path):
     raw = {
         "machines": [
@@ -183,14 +206,26 @@ MACHINE = '[[machines]]\nid = "a"\ninstance = "x"\n'
         ("[[machines]]\ninstance = 'x'\n", "machines[0].id is missing", ""),
         ("[[machines]]\nid = 'a'\n", "machines[0].instance is missing", ""),
         ("[[machines]]\nid = 7\ninstance = 'x'\n", "machines[0].id is 7, which is no text", "quotes"),
-        ("[[machines]]\nid = '--force'\ninstance = 'x'\n", "begins with -", "another id"),
+        ("[[machines]]\nid = '--force'\ninstance = 'x'\n", "begins with -", "as the cloud"),
         (MACHINE + MACHINE, "machines[1].id: 'a' is there twice", "its own id"),
-        (MACHINE + "region = 3\n", "machines[0]: region is 3: it must be text", ""),
+        (MACHINE + "region = 3\n", "machines[0].region is 3, which is no text", ""),
         (MACHINE + "usd_per_hour = '0.8'\n", "machines[0]: usd_per_hour is '0.8'", ""),
         (MACHINE + "usd_per_hour = -1\n", "usd_per_hour is -1", ""),
         (MACHINE + "usd_per_hour = true\n", "usd_per_hour is True", ""),
         (MACHINE + "usd_per_hour = nan\n", "usd_per_hour is nan", ""),
         (MACHINE + "usd_per_hour = 1" + "0" * 400 + "\n", "machines[0]", ""),
+        (MACHINE + "usd_per_hour = 1e308\n", "machines[0].usd_per_hour is 1e+308", "what one machine costs an hour"),
+        (MACHINE + "state = 'flying'\n", "machines[0].state is 'flying'", "pending, running, stopping, stopped"),
+        (MACHINE + "state = ''\n", "machines[0].state is ''", "pending"),
+        (MACHINE + "state = 'runing'\n", "machines[0].state is 'runing'", "did you mean 'running'?"),
+        (
+            MACHINE + "region = 'a\\u001b[2J'\n".replace("'", '"'),
+            "machines[0].region holds a character",
+            "as the cloud",
+        ),
+        (MACHINE + "region = '-x'\n", "machines[0].region begins with -", "as the cloud"),
+        ("[[machines]]\nid = 'a'\ninstance = '-x'\n", "machines[0].instance begins with -", "as the cloud"),
+        ("[[machines]]\nid = \"a\\nb\"\ninstance = 'x'\n", "machines[0].id holds a character", "as the cloud"),
         (MACHINE + "tags = ['a']\n", "tags is ['a']", ""),
         (MACHINE + "tags = { n = 3 }\n", "tags[n] is 3", ""),
         (MACHINE + "launched_at = 'yesterday'\n", "machines[0].launched_at is 'yesterday'", "2026-01-31"),

@@ -41,6 +41,27 @@ def test_a_gap_ends_a_stretch_and_is_unknown_not_idle():
     assert found.releasable_share == pytest.approx(2 * (900 - 600) / 1800)
 
 
+@pytest.mark.parametrize("step", [12 * 3600.0, 3600.0, 301.0])
+def test_a_series_coarser_than_half_the_timeout_shows_no_idle_stretch_and_the_rest_of_each_step_is_unknown(step):
+    found = summed([0.0] * 29, step=step)
+    assert found.releasable_share == 0
+    assert found.idle_at_end_s <= 300
+    assert found.known_share == pytest.approx(29 * 300 / (28 * step + 300))
+
+
+def test_two_samples_within_the_timeout_are_dense():
+    found = summed([0.0] * 29, step=300.0)
+    assert found.known_share == 1
+    assert found.releasable_share > 0.9
+
+
+def test_one_long_gap_between_dense_samples_is_unknown_for_longer_than_three_steps():
+    times = [index * 200.0 for index in range(10)] + [1800.0 + 550 + index * 200.0 for index in range(10)]
+    found = summed([0.0] * 20, times=times)  # 550 s is less than three steps of 200 s, and more than half the timeout
+    assert found.known_share < 1
+    assert found.idle_at_end_s == pytest.approx(2000)
+
+
 def test_a_value_just_above_the_threshold_is_work():
     assert summed([1.0] * 60).idle_share == 1.0
     assert summed([1.01] * 60).idle_share == 0.0

@@ -11,7 +11,7 @@ from brimful.model.hardware import DeviceKind, Fitted, Offer, Status
 from brimful.model.noun import with_gaps
 from brimful.model.units import MIB
 from tools.catalog_sources import PRICES, SPECIFICATION, cite
-from tools.catalog_withdrawn import ABSENT, OFFERED_IN, WITHDRAWN_SINCE, Absent
+from tools.catalog_withdrawn import ABSENT, DOUBTED, OFFERED_IN, Absent
 
 Row = dict[str, str]
 REGION = "us-east-1"
@@ -37,7 +37,7 @@ def _described(row: Row) -> Offer:
     name = row["instance_type"]
     known = _specification(row)
     price = float(row["od_us_east_1"]) if row["od_us_east_1"] else None
-    gone = WITHDRAWN_SINCE.get(name)
+    doubt = DOUBTED.get(name)
     return Offer(
         instance=name,
         family=row["family"],
@@ -47,9 +47,9 @@ def _described(row: Row) -> Offer:
         price_date=PRICES if price else None,
         specification_date=SPECIFICATION,
         missing=_reasons(name, known, price),
-        note=" ".join(_notes(row, gone)),
-        **_standing(name, gone),
-        **cite(*_cited(row, price, gone)),
+        note=" ".join(_notes(row, doubt)),
+        **_standing(name, doubt),
+        **cite(*_cited(row, price, doubt)),
     )
 
 
@@ -86,8 +86,8 @@ def _standing(name: str, item: Absent | None) -> dict[str, Any]:
     }
 
 
-def _notes(row: Row, gone: Absent | None) -> list[str]:
-    notes = [gone.note] if gone else []
+def _notes(row: Row, doubt: Absent | None) -> list[str]:
+    notes = [doubt.note] if doubt else []
     if row["instance_type"] in OFFERED_IN:
         notes.append(f"EC2 does not offer it in us-east-1 (2026-08-01), but in {OFFERED_IN[row['instance_type']]}.")
     if row["accel_name"] == "Trainium2":
@@ -98,8 +98,8 @@ def _notes(row: Row, gone: Absent | None) -> list[str]:
     return notes
 
 
-def _cited(row: Row, price: float | None, gone: Absent | None) -> list[str]:
-    cited = ["moto", *(["karpenter"] if price else []), *(gone.sources if gone else ())]
+def _cited(row: Row, price: float | None, doubt: Absent | None) -> list[str]:
+    cited = ["moto", *(["karpenter"] if price else []), *(doubt.sources if doubt else ())]
     if row["instance_type"] in OFFERED_IN:
         cited.append("offered")
     return cited + _CITED.get(row["gpu_name"] or row["accel_name"], [])

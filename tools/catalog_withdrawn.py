@@ -171,26 +171,18 @@ _UNKNOWN = {
 # Types with a price that EC2 no longer describes: 16 withdrawn, 6 unknown.
 ABSENT: dict[str, Absent] = {**_DL1, **_P3, **_F1, **_P2, **_G3, **_G2, **_UNKNOWN}
 
-# Types that the list of 2026-08-02 still describes, and later evidence says are gone.
-WITHDRAWN_SINCE: dict[str, Absent] = {
+# Types that EC2's list of 2026-08-02 describes, and whose end somebody has reported since: one report of a third party
+# is no withdrawal while our own lists have the type, but enough to recommend it no more.
+DOUBTED: dict[str, Absent] = {
     f"g4ad.{size}": Absent(
-        status=Status.WITHDRAWN,
-        on=date(2026, 9, 11),
-        by=ABSENT_SINCE,
-        successors=successors,
+        status=Status.UNKNOWN,
         note=(
-            "Listed by EC2 on 2026-08-02; by 2026-09-11 AWS's list of types by region had it nowhere. "
-            "No announcement was found."
+            "EC2 listed it on 2026-08-02; a report of 2026-09-11 says that AWS's list of types by region has it "
+            "nowhere. No announcement was found: ask EC2 (brimful catalog refresh)."
         ),
         sources=("g4ad-report",),
     )
-    for size, successors in {
-        "xlarge": ("g4dn.xlarge", "g6f.xlarge", "g6.xlarge"),
-        "2xlarge": ("g4dn.2xlarge", "g6f.2xlarge", "g6.2xlarge"),
-        "4xlarge": ("g4dn.4xlarge", "g6f.4xlarge", "g6.4xlarge"),
-        "8xlarge": ("g4dn.12xlarge", "g6.12xlarge", "g5.12xlarge"),
-        "16xlarge": ("g4dn.12xlarge", "g6.24xlarge", "g5.24xlarge"),
-    }.items()
+    for size in ("xlarge", "2xlarge", "4xlarge", "8xlarge", "16xlarge")
 }
 
 # Types that EC2 describes and offers elsewhere, but not in us-east-1 (2026-08-01): hence no price here.

@@ -10,6 +10,8 @@ A Markdown file marks such a part with a comment, and the fenced block behind it
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
 import sys
@@ -109,7 +111,8 @@ def out_of_date() -> dict[Path, str]:
 
 def main() -> int:
     """Write, or with --check only tell."""
-    stale = out_of_date()
+    with contextlib.redirect_stdout(io.StringIO()):  # pages are drawn as for a file, not for the terminal of the writer
+        stale = out_of_date()
     for path, content in stale.items():
         print(path.relative_to(ROOT))
         if "--check" not in sys.argv:

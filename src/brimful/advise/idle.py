@@ -1,7 +1,8 @@
 """How a device used its time, from the known values of a metric. Pure; what is not known is never called idle.
 
-A value holds until the next one, unless that comes later than `max_gap_s`: then it holds for one usual step, and the
-rest of the gap is unknown. A stretch of idleness ends at a value above the threshold and at every gap.
+A value holds until the next one, unless that comes later than three usual steps, or than half the timeout: then it
+holds for one usual step, half the timeout at most, and the rest of the gap is unknown. A stretch of idleness ends at a
+value above the threshold and at every gap. So a series that is coarser than the timeout can show is mostly unknown.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from brimful.model.evidence import Usage
 IDLE_PERCENT = 1.0
 TIMEOUT_S = 1800.0
 _GAP_STEPS = 3.0  # a sample later than three usual steps is missing data, not a slow sampler
+_LEAST_HOLD_S = 1.0  # samples a second apart are dense for any timeout
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ def usage(
     """Sum up a series; None when it has fewer than two values, which say nothing about time."""
     if len(times_s) < 2:
         return None
-    pieces = list(_pieces(times_s, values))
+    pieces = list(_pieces(times_s, values, max(_LEAST_HOLD_S, timeout_s / 2)))
     known = sum(piece.seconds for piece in pieces)
     stretches = list(_idle_stretches(pieces))
     end_s = times_s[-1] + pieces[-1].seconds
@@ -66,12 +68,13 @@ def usage(
     )
 
 
-def _pieces(times_s: Sequence[float], values: Sequence[float]) -> Iterator[_Piece]:
+def _pieces(times_s: Sequence[float], values: Sequence[float], longest_s: float) -> Iterator[_Piece]:
+    """Yield how long each value held: no longer than `longest_s`, for much could have run unseen in between."""
     step = median(later - sooner for sooner, later in pairwise(times_s))
     for index, value in enumerate(values):
         until_next = times_s[index + 1] - times_s[index] if index + 1 < len(times_s) else step
-        gap = until_next > _GAP_STEPS * step
-        yield _Piece(step if gap else until_next, value, gap)
+        gap = until_next > min(_GAP_STEPS * step, longest_s)
+        yield _Piece(min(step, longest_s) if gap else until_next, value, gap)
 
 
 def _idle_stretches(pieces: Sequence[_Piece]) -> Iterator[float]:

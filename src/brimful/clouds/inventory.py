@@ -31,16 +31,21 @@ from typing import Any
 
 from brimful.model.advice import Act, Action
 from brimful.model.errors import CloudError, DataError, UsageError
-from brimful.model.hardware import Machine
+from brimful.model.hardware import UNTOLD_CLOUD, Machine
 from brimful.model.noun import with_gaps
 from brimful.model.text import printable, readable_path
 from brimful.model.units import MIB
 
 _MOST_BYTES = 16 * MIB
+_AS_THE_CLOUD = "write it as the cloud does"
 _TOP = ("cloud", "machines", "actions")
 _MACHINE = ("id", "instance", "region", "tags", "owner", "state", "launched_at", "purchase", "usd_per_hour")
 _ACTION = ("command", "inverse", "timeout_s")
 _PLACES = ("machine", "instance", "region", "owner")
+_STATES = ("pending", "running", "stopping", "stopped", "shutting-down", "terminated")
+_SAME_STATE = {"inservice": "running"}  # SageMaker's word
+_CLOUDS = ("ec2", "sagemaker")  # those that practices speak of
+_MOST_USD_PER_HOUR = 1e6  # far above any machine; a sum of such prices stays a number
 _TIMEOUT_S = 120.0
 _LONGEST_S = 3600.0
 _SHOWN_BYTES = 2000
@@ -161,7 +166,8 @@ def _parse(data: bytes, name: str) -> _Inventory:
                 f"actions.{key}.inverse is {template.inverse!r}, for which there is no command",
                 _did_you_mean(template.inverse, actions, f"write [actions.{template.inverse}], or leave inverse out"),
             )
-    cloud = _text(raw.get("cloud", f"inventory {name}"), "cloud")
+    cloud = _text(raw.get("cloud", f"{UNTOLD_CLOUD} {name}"), "cloud")
+    cloud = cloud.lower() if cloud.lower() in _CLOUDS else cloud
     offered = {key: template.inverse or "" for key, template in actions.items()}
     items = raw.get("machines", [])
     if not isinstance(items, list):
@@ -178,12 +184,13 @@ def _parse(data: bytes, name: str) -> _Inventory:
 def _machine(raw: Any, where: str, cloud: str, actions: Mapping[str, str]) -> Machine:
     table = _table(raw, where)
     _check_keys(table, _MACHINE, where)
-    for key in ("id", "instance"):
-        if not _text(table.get(key, ""), f"{where}.{key}"):
-            raise _Wrong(f"{where}.{key} is missing", f'write {key} = "..." for each machine')
-    if table["id"].startswith("-"):
-        raise _Wrong(f"{where}.id begins with -: a command would take it for an option", "give it another id")
+    for key in ("id", "instance", "region"):
+        _check_name(table, key, where)
     known = {key: value for key, value in table.items() if key not in ("id", "launched_at")}
+    known |= {key: _word(known[key], f"{where}.{key}") for key in ("state", "purchase") if known.get(key) is not None}
+    if "state" in known:
+        known["state"] = _state(known["state"], table["state"], f"{where}.state")
+    _check_price(known.get("usd_per_hour"), f"{where}.usd_per_hour")
     try:
         return with_gaps(
             Machine,
@@ -196,6 +203,41 @@ def _machine(raw: Any, where: str, cloud: str, actions: Mapping[str, str]) -> Ma
         )
     except (ValueError, OverflowError) as error:
         raise _Wrong(f"{where}: {error}", "correct the value") from error
+
+
+def _check_name(table: Mapping[str, Any], key: str, where: str) -> None:
+    """Refuse a name that is missing, or that no cloud gives: commands that people copy hold it."""
+    raw = table.get(key)
+    if raw is None and key == "region":
+        return
+    name = _text("" if raw is None else raw, f"{where}.{key}")
+    if not name:
+        raise _Wrong(f"{where}.{key} is missing", f'write {key} = "..." for each machine')
+    if name.startswith("-"):
+        raise _Wrong(f"{where}.{key} begins with -: a command would take it for an option", _AS_THE_CLOUD)
+    if not name.isprintable():
+        raise _Wrong(f"{where}.{key} holds a character that cannot be printed: {name!r:.60}", _AS_THE_CLOUD)
+
+
+def _word(raw: Any, where: str) -> str:
+    """Return a word in the one form in which it is compared: On_Demand is on-demand."""
+    return re.sub(r"[\s_]+", "-", _text(raw, where).strip().lower())
+
+
+def _state(word: str, said: str, where: str) -> str:
+    state = _SAME_STATE.get(word, word)
+    if state not in _STATES:
+        fix = _did_you_mean(state, _STATES, f"the states are {', '.join(_STATES)}")
+        raise _Wrong(f"{where} is {said!r:.60}, which is no state of a machine", fix)
+    return state
+
+
+def _check_price(price: Any, where: str) -> None:
+    if isinstance(price, int | float) and price > _MOST_USD_PER_HOUR:
+        raise _Wrong(
+            f"{where} is {price!r:.60}: it must lie between 0 and {_MOST_USD_PER_HOUR:g}",
+            "write what one machine costs an hour, in US dollars",
+        )
 
 
 def _template(key: str, raw: Any) -> _Template:

@@ -89,7 +89,10 @@ class Choice(Noun):
 
 @noun
 class Audit(Noun):
-    """audit: what to do first, what is wrong, and the 92 rows; all of it stands in the run's journal as well."""
+    """audit: what to do first, what is wrong, and the 92 rows; all of it stands in the run's journal as well.
+
+    `simulated` names the sources that were not measured: what they tell of does not exist.
+    """
 
     run: str
     journal: str
@@ -99,3 +102,4 @@ class Audit(Noun):
     findings: tuple[Finding, ...]
     practices: tuple[Verdict, ...]
     warnings: tuple[str, ...] = ()
+    simulated: tuple[str, ...] = ()

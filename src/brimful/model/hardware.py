@@ -258,6 +258,14 @@ class Offer(Noun):
         if self.usd_per_hour == 0:
             raise ValueError(f"{self.instance} costs 0: an unknown price is None with a reason")
 
+    @property
+    def withdrawal_told(self) -> str:
+        """Say since when a withdrawn type is withdrawn, and how that is known."""
+        day = self.withdrawn_on or "a date unknown"
+        if self.withdrawal is WithdrawalEvidence.ANNOUNCED:
+            return f"was withdrawn on {day} (announced by AWS)"
+        return f"is withdrawn (absent from EC2's lists since {day})"
+
 
 @noun
 class EndedService(Noun):
@@ -271,6 +279,9 @@ class EndedService(Noun):
     note: str = ""
     source: str
     licence: str
+
+
+UNTOLD_CLOUD = "inventory"  # how the cloud of a machine begins when its inventory does not name one
 
 
 @noun
@@ -290,3 +301,8 @@ class Machine(Noun):
     actions: Mapping[str, str] = field(
         default_factory=dict
     )  # what may be done -> what undoes it ("" when nothing does)
+
+    @property
+    def workload(self) -> str | None:
+        """What the machine does, as its tag `workload` says."""
+        return next((value.lower() for tag, value in self.tags.items() if tag.lower() == "workload" and value), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import unicodedata
 
 
@@ -29,3 +30,8 @@ def printable(text: str) -> str:
 def _escape(char: str) -> str:
     code = ord(char)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def command_line(*words: str) -> str:
+    """Return a command as a shell reads it: a word from outside is one word, whatever is in it."""
+    return printable(shlex.join(words))

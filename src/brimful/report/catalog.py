@@ -28,6 +28,7 @@ _COLUMNS: dict[str, Callable[[Offer], str]] = {
 }
 _LEFT_OUT_FIRST = ("cores", "Gbps", "usable each", "memory")
 _GAP = 2
+_MANY = 8  # more values than this are missing for one reason: nothing but what is shown is known
 
 
 def text(found: Choice) -> str:
@@ -90,7 +91,7 @@ def _ended(service: EndedService) -> str:
     days = [f"closed to new customers on {service.closed_to_new_on}"] if service.closed_to_new_on else []
     days += [f"ended on {service.ended_on}"] if service.ended_on else []
     instead = f"; instead: {', '.join(service.successors)}" if service.successors else ""
-    return f"{service.service} is withdrawn (announced; {', '.join(days)}){instead}\n{service.note}"
+    return f"{service.service} is withdrawn (announced by AWS; {', '.join(days)}){instead}\n{service.note}"
 
 
 def _notes(found: Choice) -> list[Text]:
@@ -99,8 +100,7 @@ def _notes(found: Choice) -> list[Text]:
     for offer in found.instances:
         if offer.withdrawal is not None:
             instead = f"; instead: {', '.join(offer.successors)}" if offer.successors else ""
-            day = offer.withdrawn_on or "date unknown"
-            notes.append(said(f"{offer.instance} is withdrawn ({offer.withdrawal} {day}){instead}", "yellow"))
+            notes.append(said(f"{offer.instance} {offer.withdrawal_told}{instead}", "yellow"))
     if len(found.instances) == 1:
         offer = found.instances[0]
         notes += [said(offer.note)] if offer.note else []
@@ -109,19 +109,23 @@ def _notes(found: Choice) -> list[Text]:
 
 
 def _reasons(noun: Noun) -> list[str]:
-    """Say why values are missing, a line for each reason and not for each value."""
+    """Say why values are missing, a line for each reason and not for each value; of many one would read no list."""
     by_reason: dict[str, list[str]] = {}
     for name, why in noun.missing.items():
         by_reason.setdefault(why, []).append(name)
-    return [f"? {', '.join(names)}: {why}" for why, names in by_reason.items() if "not withdrawn" not in why]
+    told = {why: names for why, names in by_reason.items() if "not withdrawn" not in why}
+    return [
+        f"{UNKNOWN} nothing else is known: {why}" if len(names) > _MANY else f"{UNKNOWN} {', '.join(names)}: {why}"
+        for why, names in told.items()
+    ]
 
 
 def _dates(offers: Iterable[Offer]) -> str:
     offers = list(offers)
     days = sorted({day for offer in offers if (day := offer.price_date) is not None})
-    shown = f"{days[0]}" if len(days) == 1 else f"{days[0]} to {days[-1]}" if days else "no known date"
+    shown = f"prices of {days[0]}{f' to {days[-1]}' if len(days) > 1 else ''}" if days else "no price is known"
     regions = ", ".join(sorted({offer.region for offer in offers}))
-    return f"{counted(len(offers), 'type')} in {regions}, on demand, prices of {shown}; {UNKNOWN} is unknown, not zero"
+    return f"{counted(len(offers), 'type')} in {regions}, on demand, {shown}; {UNKNOWN} is unknown, not zero"
 
 
 def _untold(found: Choice) -> str:

@@ -34,6 +34,11 @@ def width() -> int:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDE
 
 
+def screen_rows() -> int:
+    """Return how many rows the terminal has, without the one of the prompt that follows."""
+    return shutil.get_terminal_size().lines - 1
+
+
 def render(*parts: RenderableType) -> str:
     """Return what rich makes of the parts, for this terminal or for a file."""
     out = io.StringIO()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from importlib.metadata import version
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from brimful import registry
+from brimful.advise.audit import watch
 from brimful.advise.audit.facts import Branch, Cited, Facts
 from brimful.advise.audit.judge import find, first_things, judge
 from brimful.advise.idle import usage
@@ -24,6 +26,7 @@ from brimful.model.errors import BrimfulError, DataError, JournalError
 from brimful.model.evidence import Measurement, Sample, Source, Usage
 from brimful.model.hardware import Device, Machine, Offer
 from brimful.model.text import counted, readable_path
+from brimful.model.units import format_seconds
 from brimful.seams import Window
 from brimful.verbs.doctor import hidden_buses, newest_price
 
@@ -53,6 +56,7 @@ def audit(
         collected = _Collector(config, writer, today or datetime.now(UTC).date())
         collected.look(sources)
         facts = collected.facts()
+        collected.warn_of_strays(facts)
         findings = [Cited(writer.append(item), item) for item in find(facts)]
         verdicts = judge(practices(), facts, findings)
         for verdict in verdicts:
@@ -67,6 +71,7 @@ def audit(
         findings=found,
         practices=tuple(verdicts),
         warnings=tuple(collected.warnings),
+        simulated=collected.simulated(),
     )
 
 
@@ -83,6 +88,7 @@ class _Collector:
     usages: list[Cited[Usage]] = field(default_factory=list)
     measurements: list[Cited[Measurement]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    _simulated: list[str] = field(default_factory=list)
     sources: Sources = field(default_factory=Sources)
 
     def look(self, sources: Sources) -> None:
@@ -103,9 +109,6 @@ class _Collector:
     def facts(self) -> Facts:
         """Return what was collected, for the pure part to judge."""
         region = self.config.text("region") or "us-east-1"
-        types = {item.noun.instance for item in self.machines}
-        known = {name: self.catalog.offer(name, region) or self.catalog.offer(name) for name in sorted(types)}
-        offers = {name: self._cite(offer) for name, offer in known.items() if offer is not None}
         return Facts(
             today=self.today,
             region=region,
@@ -115,7 +118,7 @@ class _Collector:
             unseen=tuple(self.unseen),
             machines=tuple(self.machines),
             has_inventory=bool(self.sources.inventories),
-            offers=offers,
+            offers=self._offers(region),
             usages=tuple(self.usages),
             has_history=bool(self.sources.histories),
             measurements=tuple(self.measurements),
@@ -124,19 +127,58 @@ class _Collector:
             branches=tuple(_branches(self.catalog)),
         )
 
+    def _offers(self, region: str) -> dict[tuple[str, str], Cited[Offer]]:
+        """Write down the offer of each type in each region where it is rented, else that of another region."""
+        wanted = {(item.noun.instance.lower(), (item.noun.region or region).lower()) for item in self.machines}
+        elsewhere = {offer.instance: offer for offer in self.catalog.offers}
+        found = {
+            (name, place): self.catalog.offer(name, place) or elsewhere.get(name) for name, place in sorted(wanted)
+        }
+        offers = {offer.instance + offer.region: offer for offer in found.values() if offer is not None}
+        cited = {key: self._cite(offer) for key, offer in offers.items()}
+        self._warn_of_unknown_types(elsewhere)
+        return {key: cited[offer.instance + offer.region] for key, offer in found.items() if offer is not None}
+
+    def _warn_of_unknown_types(self, known: Mapping[str, Offer]) -> None:
+        of_type: dict[str, list[str]] = {}
+        for item in self.machines:
+            if item.noun.instance.lower() not in known:
+                of_type.setdefault(item.noun.instance, []).append(item.noun.machine)
+        for name, machines in of_type.items():
+            near = difflib.get_close_matches(name.lower(), known, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            self.warnings.append(f"the catalogue does not know the type {name} of {_first(machines)}{hint}")
+
     def about(self) -> str:
         """Say in one line what the audit looked at."""
-        parts = ["this machine" if "host" in self.sources.probes else counted(len(self.devices), "device")]
-        if self.sources.inventories:
-            example = " of the simulated example fleet" if self.sources.example else ""
-            parts.append(counted(len(self.machines), "machine") + example)
-        return " and ".join(parts)
+        here = "this machine" if self.sources.probes == ("host",) else self._probed()
+        if not self.sources.inventories:
+            return here
+        if not self.machines:
+            return f"{here}; the inventory lists no machine"
+        example = " of the simulated example fleet" if self.sources.example else ""
+        return f"{here} and {counted(len(self.machines), 'machine')}{example}"
+
+    def _probed(self) -> str:
+        """Count the devices by how they are known: measured ones are the rule, all others are called what they are."""
+        by_source = Counter(item.noun.source for item in self.devices)
+        told = [
+            counted(count, "device" if source == "measured" else f"{source} device")
+            for source, count in sorted(by_source.items())
+        ]
+        return " and ".join(told) or "no device"
+
+    def simulated(self) -> tuple[str, ...]:
+        """Return the sources of which something is simulated, as they were named."""
+        return tuple(self._simulated)
 
     def _see(self, spec: str) -> None:
         try:
             probe = registry.open_backend("probe", spec)
             try:
-                self.devices += [self._cite(device) for device in probe.devices()]
+                devices = list(probe.devices())
+                self._source("probe", spec, simulated=any(device.source == "simulated" for device in devices))
+                self.devices += [self._cite(device) for device in devices]
                 self.unseen += [self._cite(sample) for sample in hidden_buses(probe)]
             finally:
                 probe.close()
@@ -146,7 +188,7 @@ class _Collector:
             self.warnings.append(f"this machine's devices are unknown: {error.what} ({error.why})")
 
     def _list(self, spec: str) -> None:
-        self._cite(Source(what="inventory", where=spec, simulated=self._is_example(spec)))
+        self._source("inventory", spec, simulated=self._is_example(spec))
         machines = registry.open_backend("cloud", spec).machines()
         taken = {item.noun.machine for item in self.machines}
         for machine in machines:
@@ -157,25 +199,46 @@ class _Collector:
                     fix="name each machine once",
                 )
             self.machines.append(self._cite(machine))
+        if not machines:
+            self.warnings.append(f"the inventory {spec.partition(':')[2]} lists no machine")
 
     def _recall(self, spec: str) -> None:
-        self._cite(Source(what="history", where=spec, simulated=self._is_example(spec)))
         history = registry.open_backend("history", spec)
-        for device in history.devices(_ALWAYS):
-            busy = history.series(device, _BUSY, _ALWAYS)
-            memory = history.series(device, _MEMORY, _ALWAYS).values
-            found = usage(
-                device,
-                _BUSY,
-                busy.times_s,
-                busy.values,
-                memory_used_bytes=int(max(memory)) if memory else None,
-                source="simulated" if self._is_example(spec) else busy.source,
+        found = [self._use(history, spec, device) for device in history.devices(_ALWAYS)]
+        usages = [item for item in found if item is not None]
+        self._source("history", spec, simulated=any(item.source == "simulated" for item in usages))
+        self.usages += [self._cite(item) for item in usages]
+        sparse = [item.device for item in usages if not watch.is_dense(item)]
+        if sparse:
+            self.warnings.append(
+                f"{spec} has less than {format_seconds(watch.MIN_KNOWN_S)} of samples, or samples too far apart, of "
+                f"{_first(sparse)}: whether it is busy is not known (give a sample at least every 15 min)"
             )
-            if found is None:
-                self.warnings.append(f"{spec} has fewer than two values of {_BUSY} for {device}; its use is unknown")
-            else:
-                self.usages.append(self._cite(found))
+
+    def _use(self, history: Any, spec: str, device: str) -> Usage | None:
+        busy = history.series(device, _BUSY, _ALWAYS)
+        memory = history.series(device, _MEMORY, _ALWAYS).values
+        found = usage(
+            device,
+            _BUSY,
+            busy.times_s,
+            busy.values,
+            memory_used_bytes=int(max(memory)) if memory else None,
+            source="simulated" if self._is_example(spec) else busy.source,
+        )
+        if found is None:
+            self.warnings.append(f"{spec} has fewer than two values of {_BUSY} for {device}; its use is unknown")
+        return found
+
+    def warn_of_strays(self, facts: Facts) -> None:
+        """Say which devices of the history belong to no machine of the inventory, and what the machines are called."""
+        strays = watch.stray_devices(facts)
+        if strays:
+            machines = _first([item.noun.machine for item in facts.machines])
+            self.warnings.append(
+                f"the history has {counted(len(strays), 'device')} of no machine of the inventory: {_first(strays)} "
+                f"(the machines are {machines}; a device is called MACHINE or MACHINE/DEVICE)"
+            )
 
     def _remember(self) -> None:
         """Take the measurements of all earlier runs; a journal that cannot be read is said, and passed over."""
@@ -187,6 +250,12 @@ class _Collector:
 
     def _is_example(self, spec: str) -> bool:
         return str(EXAMPLE) in spec
+
+    def _source(self, what: str, spec: str, *, simulated: bool) -> None:
+        """Write down where something comes from."""
+        self._cite(Source(what=what, where=spec, simulated=simulated))
+        if simulated:
+            self._simulated.append(f"{what} {spec}")
 
     def _cite(self, record: Any) -> Cited[Any]:
         return Cited(self.writer.append(record), record)
@@ -200,6 +269,11 @@ def _with_example(sources: Sources) -> Sources:
         inventories=(*sources.inventories, f"inventory:{EXAMPLE / 'machines.toml'}"),
         histories=(*sources.histories, f"trace:{EXAMPLE / 'usage.csv'}"),
     )
+
+
+def _first(names: Sequence[str]) -> str:
+    """Name the first three of many."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _datasheets(catalog: Catalog) -> dict[tuple[str, int | None], Any]:

@@ -42,7 +42,7 @@ class Facts:
     unseen: tuple[Cited[Sample], ...] = ()  # places where a probe could not look for devices
     machines: tuple[Cited[Machine], ...] = ()
     has_inventory: bool = False
-    offers: Mapping[str, Cited[Offer]] = field(default_factory=dict)  # of the machines' types
+    offers: Mapping[tuple[str, str], Cited[Offer]] = field(default_factory=dict)  # the machines' types, by region
     usages: tuple[Cited[Usage], ...] = ()
     has_history: bool = False
     measurements: tuple[Cited[Measurement], ...] = ()
@@ -55,23 +55,39 @@ class Facts:
         mine = (machine.machine, machine.machine + "/")
         return [item for item in self.usages if item.noun.device == mine[0] or item.noun.device.startswith(mine[1])]
 
-    def watched_accelerators(self) -> list[Cited[Usage]]:
-        """Return the usages of accelerators: of accelerated machines, and of devices that no machine claims."""
-        claimed = {item.id for machine in self.machines for item in self.usages_of(machine.noun)}
-        mine = {item.id for machine in self.accelerated() for item in self.usages_of(machine.noun)}
-        return [item for item in self.usages if item.id in mine or item.id not in claimed]
+    def region_of(self, machine: Machine) -> str:
+        """Return the region whose prices count for a machine: its own, else the one that was asked for."""
+        return (machine.region or self.region).lower()
+
+    def cited_offer(self, machine: Machine) -> Cited[Offer] | None:
+        """Return the offer of a machine's type, in another region if need be: what a type holds is the same there."""
+        name, region = machine.instance.lower(), self.region_of(machine)
+        return self.offers.get((name, region)) or next(
+            (cited for (other, _), cited in self.offers.items() if other == name), None
+        )
 
     def offer_of(self, machine: Machine) -> Offer | None:
-        """Return the catalogue's offer of a machine's type."""
-        cited = self.offers.get(machine.instance)
+        """Return the catalogue's offer of a machine's type; its price is that of its own region."""
+        cited = self.cited_offer(machine)
         return cited.noun if cited else None
+
+    def list_price_of(self, machine: Machine) -> float | None:
+        """Return the catalogue's on-demand price of a machine's type in the machine's region."""
+        offer = self.offer_of(machine)
+        return offer.usd_per_hour if offer and offer.region == self.region_of(machine) else None
 
     def price_of(self, machine: Machine) -> float | None:
         """Return what a machine costs an hour: its own price, else the catalogue's for on-demand machines."""
         if machine.usd_per_hour is not None:
             return machine.usd_per_hour
-        offer = self.offer_of(machine)
-        return offer.usd_per_hour if offer and machine.purchase == "on-demand" else None
+        return self.list_price_of(machine) if machine.purchase == "on-demand" else None
+
+    def price_gap(self, machine: Machine) -> str:
+        """Return why a machine's price is not known, and how it would be."""
+        if machine.purchase != "on-demand":
+            return f"the price of {machine.instance} ({machine.purchase}) is not known: usd_per_hour in the inventory"
+        where = f"the catalogue has no price of {machine.instance} in {self.region_of(machine)}"
+        return f"{where}: brimful catalog refresh --region, or usd_per_hour in the inventory"
 
     def accelerators_of(self, machine: Machine) -> tuple[Fitted, ...] | None:
         """Return a machine's accelerators; None when its type is not known well enough to say."""

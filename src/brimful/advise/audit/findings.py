@@ -5,145 +5,95 @@ To add one: write the function, add it to FINDERS. A practice that a finding nam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from datetime import date
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
+from brimful.advise.audit import release, watch
 from brimful.advise.audit.facts import Cited, Facts
 from brimful.advise.audit.smaller import smaller_offer
 from brimful.model.advice import Finding, Severity
-from brimful.model.evidence import Usage
-from brimful.model.hardware import Machine, Offer, Status, WithdrawalEvidence
-from brimful.model.text import counted
+from brimful.model.hardware import Device, Machine, Offer, Status
+from brimful.model.text import command_line, counted
 from brimful.model.units import HOURS_PER_MONTH, format_seconds, format_share, format_usd
 
 STALE_CATALOG_DAYS = 92  # prices and types change by the quarter
 RELEASABLE_SHARE = 0.05  # below this a release gains less than its cold starts cost
-MIN_KNOWN_S = 6 * 3600.0  # a shorter history says little about a machine that is paid by the month
 UNDER_USED_P95_PERCENT = 70.0  # SageMaker Debugger's LowGPUUtilization
 _NO_NVLINK = ("g3", "g4", "g5", "g6", "gr6", "g7")
-_PROTECTING_TAGS = ("brimful:keep", "protected", "do-not-stop")
 
 
 def idle(facts: Facts) -> Iterator[Finding]:
     """Find machines whose accelerators could have been let go for a good part of the time."""
     for item in facts.accelerated():
-        machine, usages = item.noun, facts.usages_of(item.noun)
-        if machine.state != "running" or not usages or min(map(_known_s, usages)) < MIN_KNOWN_S:
+        machine, usages = item.noun, watch.usages_of(facts, item.noun)
+        known = min((watch.known_s(cited.noun) for cited in usages), default=0.0)
+        if machine.state != "running" or known < watch.MIN_KNOWN_S or not watch.is_covered(facts, machine):
             continue
-        share = min(
-            cited.noun.releasable_share for cited in usages
-        )  # all its devices must be free at once, at most this
-        if share < RELEASABLE_SHARE or _watched(usages) < _device_count(facts, machine):
+        share = min(cited.noun.releasable_share for cited in usages)  # all must be free at once: at most this
+        if share < RELEASABLE_SHARE:
             continue
-        price = facts.price_of(machine)
-        now = min(cited.noun.idle_at_end_s for cited in usages)
-        timeout = usages[0].noun.timeout_s
-        command = _release_command(facts, machine, idle_now=now > timeout)
+        now, timeout = min(cited.noun.idle_at_end_s for cited in usages), usages[0].noun.timeout_s
+        command, no_command = release.command(facts, machine, idle_now=now > timeout)
+        worth, no_worth = _worth(facts, machine, share)
         yield Finding(
             code="idle-accelerator",
             severity=Severity.HIGH,
             subject=machine.machine,
-            what=f"{machine.machine} ({machine.instance}) did nothing in {share * 100:.0f} % of the "
-            f"{format_seconds(min(map(_known_s, usages)))} on record"
-            + (f", and nothing in the last {format_seconds(now)}" if now > timeout else ""),
-            why=f"releasing it after {format_seconds(timeout)} without work would have saved that share of its price"
-            + ("; at most, as its devices may be idle at different times" if len(usages) > 1 else ""),
-            fix=_how_to_release(facts, machine),
+            what=f"{machine.machine} ({machine.instance}) did nothing in {share * 100:.0f} % of {format_seconds(known)}"
+            + (f", and in its last {format_seconds(now)}" if now > timeout else ""),
+            why=f"let go after {format_seconds(timeout)} without work, it would have cost that much less"
+            + ("; at most, as its devices may be idle at different times" if len(usages) > 1 else "")
+            + (f"; its region is not said, {facts.region} is assumed" if machine.region is None else ""),
+            fix=release.how(facts, machine),
             command=command,
             evidence=(item.id, *(cited.id for cited in usages)),
             practices=(10, 12),
-            usd_per_month=None if price is None else round(price * HOURS_PER_MONTH * share, 2),
-            missing=_reasons(facts, machine, no_command=command is None),
+            usd_per_month=worth,
+            missing=({} if command else {"command": no_command}) | ({} if worth is not None else no_worth),
         )
 
 
-def _known_s(cited: Cited[Usage]) -> float:
-    usage = cited.noun
-    return (usage.end_s - usage.start_s) * usage.known_share
-
-
-def _watched(usages: list[Cited[Usage]]) -> int:
-    return len({cited.noun.device for cited in usages})
-
-
-def _device_count(facts: Facts, machine: Machine) -> int:
-    return sum(part.count for part in facts.accelerators_of(machine) or ())
-
-
-def _reasons(facts: Facts, machine: Machine, *, no_command: bool) -> dict[str, str]:
-    reasons = {}
-    if no_command:
-        reasons["command"] = "it is not idle now, or must not be stopped from outside: see the fix"
-    if facts.price_of(machine) is None:
-        reasons["usd_per_month"] = f"the price of {machine.instance} ({machine.purchase}) is not known"
-    return reasons
-
-
-def _how_to_release(facts: Facts, machine: Machine) -> str:
-    offer = facts.offer_of(machine)
-    if machine.owner:
-        return f"let its owner ({machine.owner}) scale it in; stopping it behind the owner's back starts a new one"
-    kept = [tag for tag in _PROTECTING_TAGS if tag in machine.tags]
-    if kept:
-        return f"it is tagged {kept[0]}: ask who set the tag, then stop it or let it scale to zero"
-    if offer and offer.status is Status.WITHDRAWN:
-        return "do not stop it: its type is withdrawn and may not start again; move it to a successor, and stop that"
-    local = "copy what lies on its instance store first, a stop loses it; then " if offer and offer.nvme_bytes else ""
-    return f"{local}stop it while it is idle (without --dry-run), or give it a schedule or scale-to-zero"
-
-
-def _release_command(facts: Facts, machine: Machine, *, idle_now: bool) -> str | None:
-    """Return what to type: never a stop of what somebody else owns, protects, uses now or could not start again."""
-    if machine.cloud != "ec2" or machine.owner or any(tag in machine.tags for tag in _PROTECTING_TAGS):
-        return None
-    offer = facts.offer_of(machine)
-    if offer and offer.status is Status.WITHDRAWN:
-        return _compare_command(offer)
-    region = machine.region or facts.region
-    stop = f"aws ec2 stop-instances --dry-run --region {region} --instance-ids {machine.machine}"
-    return stop if idle_now else None
-
-
-def _compare_command(offer: Offer) -> str:
-    return f"brimful catalog show {' '.join((offer.instance, *offer.successors))}"
+def _worth(facts: Facts, machine: Machine, share: float) -> tuple[float | None, dict[str, str]]:
+    """Return what a share of a machine's time is worth a month, or why that is not known."""
+    price = facts.price_of(machine)
+    if release.is_billed_anyway(machine):
+        return None, {"usd_per_month": f"{machine.purchase} is billed whether the machine runs or not"}
+    if price is None:
+        return None, {"usd_per_month": facts.price_gap(machine)}
+    return round(price * HOURS_PER_MONTH * share, 2), {}
 
 
 def withdrawn(facts: Facts) -> Iterator[Finding]:
     """Find machines of types that can no longer be had: once stopped, they may never start again."""
     for item in facts.machines:
-        cited = facts.offers.get(item.noun.instance)
+        cited = facts.cited_offer(item.noun)
         if cited is None or cited.noun.status is not Status.WITHDRAWN:
             continue
         offer = cited.noun
-        announced = offer.withdrawal is WithdrawalEvidence.ANNOUNCED
-        how = "announced" if announced else "absent from AWS's lists since"
         yield Finding(
             code="withdrawn-type",
             severity=Severity.MEDIUM,
             subject=item.noun.machine,
-            what=f"{item.noun.machine} is a {offer.instance}, which is withdrawn ({how} {_day(offer.withdrawn_on)})",
+            what=f"{item.noun.machine} is a {offer.instance}, which {offer.withdrawal_told}",
             why="a machine of a withdrawn type may not start again once it is stopped, and no new one can be had",
             fix=f"move it to {' or '.join(offer.successors) or 'a type that is available'}",
-            command=_compare_command(offer),
+            command=release.compare(offer),
             evidence=(item.id, cited.id),
             practices=(5,),
             missing={"usd_per_month": "what the move saves depends on the successor's speed for the workload"},
         )
 
 
-def _day(day: date | None) -> str:
-    return day.isoformat() if day else "date unknown"
-
-
 def too_large(facts: Facts) -> Iterator[Finding]:
     """Find machines whose one GPU does so little, in so little memory, that a share of a GPU would do."""
     for item in facts.accelerated():
-        machine, usages = item.noun, facts.usages_of(item.noun)
-        price, offer = facts.price_of(machine), facts.offers.get(machine.instance)
+        machine, usages = item.noun, watch.usages_of(facts, item.noun)
+        price, offer = facts.price_of(machine), facts.cited_offer(machine)
         if machine.state != "running" or price is None or offer is None or len(usages) != 1:
             continue
         usage = usages[0].noun
-        better = smaller_offer(facts, offer.noun, usage, price) if _known_s(usages[0]) >= MIN_KNOWN_S else None
+        region = facts.region_of(machine)
+        better = smaller_offer(facts, offer.noun, usage, price, region) if watch.is_dense(usage) else None
         if better is None or better.usd_per_hour is None:
             continue
         saved = (price - better.usd_per_hour) * HOURS_PER_MONTH
@@ -151,10 +101,10 @@ def too_large(facts: Facts) -> Iterator[Finding]:
             code="gpu-too-large",
             severity=Severity.MEDIUM,
             subject=machine.machine,
-            what=f"{machine.machine} ({machine.instance}) never used more than {usage.max_percent:.0f} % of its GPU",
+            what=f"{machine.machine} ({machine.instance}) never needs over {usage.max_percent:.0f} % of its GPU",
             why=f"{_share(better)} does that for {format_usd(better.usd_per_hour)} an hour, not {format_usd(price)}",
-            fix=f"measure the workload on {better.instance}; if it keeps its latency there, move it",
-            command=f"brimful catalog show {machine.instance} {better.instance}",
+            fix=f"measure it on {better.instance}; if it keeps its latency there, move it",
+            command=release.compare(offer.noun, better.instance),
             evidence=(item.id, offer.id, usages[0].id),
             practices=(12, 63),
             usd_per_month=round(saved, 2),
@@ -168,17 +118,18 @@ def _share(offer: Offer) -> str:
 
 def under_used(facts: Facts) -> Iterator[Finding]:
     """Find devices that are busy for less than the profiler's bound, nearly always."""
-    watched = facts.watched_accelerators()
+    watched = watch.watched(facts)
     low = [cited for cited in watched if cited.noun.p95_percent < UNDER_USED_P95_PERCENT]
     if low:
         bound = f"{UNDER_USED_P95_PERCENT:.0f} %"
-        names = ", ".join(cited.noun.device for cited in low[:3]) + (" …" if len(low) > 3 else "")
+        stay = "stays" if len(low) == 1 else "stay"
         yield Finding(
             code="under-used",
             severity=Severity.LOW,
             subject=low[0].noun.device,
-            what=f"{len(low)} of {counted(len(watched), 'watched device')} stay under {bound} for 95 % of the time",
-            why=f"{names}: a larger batch, a faster data path or a smaller device would use what is paid for",
+            what=f"{len(low)} of {counted(len(watched), 'watched device')} {stay} under {bound} for 95 % of the time",
+            why=f"{_first(cited.noun.device for cited in low)}: a larger batch, a faster data path or a smaller device "
+            "would use what is paid for",
             fix="raise the batch size, look for a CPU or input bottleneck, or take a smaller device",
             evidence=tuple(cited.id for cited in low),
             practices=(48,),
@@ -186,26 +137,55 @@ def under_used(facts: Facts) -> Iterator[Finding]:
         )
 
 
+def _first(names: Iterable[str]) -> str:
+    """Name the first three of many."""
+    listed = list(names)
+    return ", ".join(listed[:3]) + (" …" if len(listed) > 3 else "")
+
+
 def unwatched(facts: Facts) -> Iterator[Finding]:
-    """Find accelerated machines of which no history exists."""
-    silent = [item for item in facts.accelerated() if item.noun.state == "running" and not facts.usages_of(item.noun)]
-    if silent and facts.has_history:
-        names = ", ".join(item.noun.machine for item in silent[:3]) + (" …" if len(silent) > 3 else "")
-        prices = [price for item in silent if (price := facts.price_of(item.noun)) is not None]
+    """Find accelerated machines of whose accelerators, or some of them, no history exists."""
+    running = [item for item in facts.accelerated() if item.noun.state == "running"]
+    silent = [item for item in running if not watch.is_covered(facts, item.noun)]
+    if not silent:
+        return
+    names = _first(item.noun.machine for item in silent)
+    told: dict[str, Any] = {
+        "severity": Severity.MEDIUM,
+        "subject": silent[0].noun.machine,
+        "why": f"{_cost(facts, silent)}, and nobody can say whether {'it works' if len(silent) == 1 else 'they work'}",
+        "evidence": tuple(item.id for item in silent),
+    }
+    if not facts.has_history:  # they may send metrics: that nobody showed them to us is not against practice 3
         yield Finding(
-            code="unwatched-accelerator",
-            severity=Severity.MEDIUM,
-            subject=silent[0].noun.machine,
-            what=f"nothing is known about the use of {counted(len(silent), 'accelerated machine')}: {names}",
-            why=f"that costs at least {format_usd(sum(prices))} an hour, and nobody can say whether it works",
-            fix="have the CloudWatch agent, dcgm-exporter or neuron-monitor collect their metrics",
-            evidence=tuple(item.id for item in silent),
-            practices=(3,),
-            missing={
-                "command": "how metrics are collected depends on the machine",
-                "usd_per_month": "they may be busy",
-            },
+            code="no-history",
+            what=f"no history was given: what {counted(len(silent), 'accelerated machine')} did is unknown: {names}",
+            fix="write what their devices did into a file (docs/inventory.md), and name it with --history",
+            command="brimful audit --inventory machines.toml --history trace:usage.csv",
+            missing={"usd_per_month": "they may be busy"},
+            **told,
         )
+        return
+    yield Finding(
+        code="unwatched-accelerator",
+        what=f"the history lacks accelerators of {counted(len(silent), 'machine')}: {names}",
+        fix="have the CloudWatch agent, dcgm-exporter or neuron-monitor collect their metrics",
+        practices=() if all(watch.usages_of(facts, item.noun) for item in silent) else (3,),
+        missing={"command": "how metrics are collected depends on the machine", "usd_per_month": "they may be busy"},
+        **told,
+    )
+
+
+def _cost(facts: Facts, machines: list[Cited[Machine]]) -> str:
+    """Say what machines cost an hour, as far as their prices are known; what is not known is not 0."""
+    prices = [price for item in machines if (price := facts.price_of(item.noun)) is not None]
+    unknown = len(machines) - len(prices)
+    if not prices:
+        return "its price is not known" if unknown == 1 else "their prices are not known"
+    least = f"at least {format_usd(sum(prices))} an hour (the price of {unknown} is not known)"
+    return f"{'it costs' if len(machines) == 1 else 'they cost'} " + (
+        least if unknown else f"{format_usd(sum(prices))} an hour"
+    )
 
 
 def old_driver(facts: Facts) -> Iterator[Finding]:
@@ -226,7 +206,7 @@ def old_driver(facts: Facts) -> Iterator[Finding]:
             code="old-driver",
             severity=Severity.MEDIUM if ended else Severity.LOW,
             subject=item.noun.device,
-            what=f"{item.noun.device} runs the NVIDIA driver {version}; "
+            what=f"{_named(item.noun)} runs the NVIDIA driver {version}; "
             + (
                 f"its branch R{branch.branch} ended on {branch.ends_on}"
                 if ended
@@ -245,6 +225,11 @@ def old_driver(facts: Facts) -> Iterator[Finding]:
         )
 
 
+def _named(device: Device) -> str:
+    """Name a device, and say of one that was not measured that it was not."""
+    return device.device if device.source == "measured" else f"{device.device} ({device.source})"
+
+
 def version_key(version: str) -> tuple[int, ...]:
     """Return a driver version as numbers, so that 580.9 stands before 580.65.06."""
     return tuple(int(part) for part in version.split(".") if part.isdigit())
@@ -254,9 +239,9 @@ def no_nvlink(facts: Facts) -> Iterator[Finding]:
     """Find training on several GPUs of types that have no NVLink between them."""
     for item in facts.accelerated():
         machine = item.noun
-        if machine.tags.get("workload") != "training" or not machine.instance.startswith(_NO_NVLINK):
+        if machine.workload != "training" or not machine.instance.startswith(_NO_NVLINK):
             continue
-        if _device_count(facts, machine) > 1:
+        if watch.device_count(facts, machine) > 1:
             yield Finding(
                 code="training-without-nvlink",
                 severity=Severity.MEDIUM,
@@ -272,16 +257,18 @@ def no_nvlink(facts: Facts) -> Iterator[Finding]:
 
 
 def stale_catalog(facts: Facts) -> Iterator[Finding]:
-    """Find a catalogue whose prices are older than a quarter."""
-    age = (facts.today - facts.prices_on).days
+    """Find a catalogue of which the prices that count here are older than a quarter."""
+    used = {offer.price_date: offer.region for cited in facts.offers.values() if (offer := cited.noun).price_date}
+    oldest = min(day for day in (*used, facts.prices_on) if day)
+    age = (facts.today - oldest).days
     if age > STALE_CATALOG_DAYS:
         yield Finding(
             code="stale-catalogue",
             severity=Severity.LOW,
-            what=f"the catalogue's newest prices are {age} days old ({facts.prices_on})",
+            what=f"the catalogue's prices are {age} days old ({oldest})",
             why="types come and go by the quarter, and advice is as good as the prices it rests on",
             fix="refresh it; that needs AWS credentials that may describe EC2 and read prices",
-            command=f"brimful catalog refresh --region {facts.region}",
+            command=command_line("brimful", "catalog", "refresh", "--region", used.get(oldest, facts.region)),
             evidence=(facts.catalog_id,),
             practices=(4,),
             missing={"usd_per_month": "no price is known to be wrong"},
@@ -289,12 +276,13 @@ def stale_catalog(facts: Facts) -> Iterator[Finding]:
 
 
 def nothing_shown(facts: Facts) -> Iterator[Finding]:
-    """Say that an audit without an inventory sees this machine alone."""
-    if not facts.has_inventory:
+    """Say that an audit without an inventory, or with an empty one, sees this machine alone."""
+    if not facts.machines:
+        reason = "the inventory lists no machine" if facts.has_inventory else "no inventory was given"
         yield Finding(
             code="no-inventory",
             severity=Severity.INFO,
-            what="only this machine was looked at: no inventory was given",
+            what=f"only this machine was looked at: {reason}",
             why="what a fleet wastes can be told only of the machines that brimful is shown",
             fix="list the machines in a file (docs/inventory.md) and name it",
             command="brimful audit --inventory machines.toml --history trace:usage.csv",

@@ -10,12 +10,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from brimful.advise.audit import watch
 from brimful.advise.audit.facts import Cited, Facts
-from brimful.advise.audit.findings import FINDERS, MIN_KNOWN_S, UNDER_USED_P95_PERCENT
+from brimful.advise.audit.findings import FINDERS, STALE_CATALOG_DAYS, UNDER_USED_P95_PERCENT
 from brimful.advise.audit.scope import scope
 from brimful.catalog.practices import Practice
 from brimful.model.advice import Finding, PracticeStatus, Verdict
+from brimful.model.evidence import Usage
 from brimful.model.hardware import DeviceKind
+from brimful.model.text import counted
+
+STEADY_P5_PERCENT = 10.0  # below it now and then, the work stalls: SageMaker Debugger's LowGPUUtilization again
+
+WORTHLESS_USD = 0.01  # a month
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +36,12 @@ class Proof:
 def find(facts: Facts) -> list[Finding]:
     """Return everything that is wrong, what is worth most first."""
     found = [finding for finder in FINDERS for finding in finder(facts)]
-    return sorted(found, key=lambda item: (-(item.usd_per_month or 0.0), -item.severity.rank))
+    return sorted(found, key=lambda item: (_is_worthless(item), -(item.usd_per_month or 0.0), -item.severity.rank))
+
+
+def _is_worthless(finding: Finding) -> bool:
+    """Say whether it is known that a finding is worth nothing; not knowing what it is worth is another matter."""
+    return finding.usd_per_month is not None and finding.usd_per_month < WORTHLESS_USD
 
 
 def first_things(findings: Sequence[Finding], count: int = 3) -> list[Finding]:
@@ -38,6 +50,8 @@ def first_things(findings: Sequence[Finding], count: int = 3) -> list[Finding]:
     first: list[Finding] = []
     later: list[Finding] = []
     for finding in findings:
+        if _is_worthless(finding):
+            continue
         (later if finding.subject in subjects else first).append(finding)
         subjects |= {finding.subject} - {""}
     return [*first, *later][:count]
@@ -101,21 +115,28 @@ def _measured_on_both(facts: Facts) -> Proof | None:
 
 
 def _catalog_is_fresh(facts: Facts) -> Proof | None:
-    """Practice 4: a dated catalogue that knows and prices every machine; a stale one is a finding."""
-    priced = [item for item in facts.machines if facts.price_of(item.noun) is not None]
-    if not facts.machines or len(priced) < len(facts.machines):
+    """Practice 4: a catalogue that knows and prices every machine in its region, and that none too long ago."""
+    cited: list[str] = []
+    for item in facts.machines:
+        offer = facts.cited_offer(item.noun)
+        if offer is None or facts.list_price_of(item.noun) is None or offer.noun.price_date is None:
+            return None
+        if (facts.today - offer.noun.price_date).days > STALE_CATALOG_DAYS:
+            return None
+        cited += [item.id, offer.id]
+    if not cited:
         return None
-    return Proof(
-        f"the catalogue of {facts.prices_on} knows and prices all {len(priced)} machines",
-        (facts.catalog_id, *(item.id for item in priced)),
-    )
+    because = f"the catalogue of {facts.prices_on} knows and prices {counted(len(facts.machines), 'machine')}"
+    return Proof(because, (facts.catalog_id, *cited))
 
 
 def _drivers_are_current(facts: Facts) -> Proof | None:
     """Practice 9: every NVIDIA device here tells its driver, and none is behind; no other host may be left out."""
     cards = [item for item in facts.devices if item.noun.vendor == "NVIDIA"]
     known = {branch.branch for branch in facts.branches}
-    if not cards or facts.accelerated():
+    machines_told = all(facts.accelerators_of(item.noun) == () for item in facts.machines)
+    here_told = not facts.unseen and all(item.noun.device_kind is not None for item in facts.devices)
+    if not cards or not machines_told or not here_told:
         return None
     if any((item.noun.driver_version or "").partition(".")[0] not in known for item in cards):
         return None
@@ -123,28 +144,25 @@ def _drivers_are_current(facts: Facts) -> Proof | None:
 
 
 def _nothing_sleeps(facts: Facts) -> Proof | None:
-    """Practice 10: every accelerated machine has a dense history of hours in which releasing it would gain nothing."""
-    evidence: list[str] = []
-    for item in facts.accelerated():
-        usages = facts.usages_of(item.noun)
-        long = all((one.noun.end_s - one.noun.start_s) * one.noun.known_share >= MIN_KNOWN_S for one in usages)
-        if item.noun.state == "running" and not (usages and long):
-            return None
-        evidence += [item.id, *(one.id for one in usages)]
-    if not evidence or facts.accelerator_devices():
-        return None
-    return Proof("no accelerated machine was idle long enough to be released", tuple(evidence))
+    """Practice 10: every accelerator was seen for hours in which releasing it would gain nothing; else a finding."""
+    whole = watch.watched_whole(facts)
+    return (
+        None if whole is None else _by_use(facts, "no accelerated machine was idle long enough to be released", whole)
+    )
 
 
 def _devices_are_busy(facts: Facts) -> Proof | None:
-    """Practice 48: every accelerated machine is watched, and every device reaches the profiler's bound."""
-    watched = facts.watched_accelerators()
-    if not watched or any(not facts.usages_of(item.noun) for item in facts.accelerated()):
+    """Practice 48: every accelerator was seen for hours, reaches the profiler's bound, and never falls far below."""
+    whole = watch.watched_whole(facts)
+    if whole is None or any(item.noun.p5_percent < STEADY_P5_PERCENT for item in whole):
         return None
-    return Proof(
-        f"the 95th percentile of every watched device is at least {UNDER_USED_P95_PERCENT:.0f} %",
-        tuple(item.id for item in watched),
-    )
+    p95, p5 = f"{UNDER_USED_P95_PERCENT:.0f} %", f"{STEADY_P5_PERCENT:.0f} %"
+    return _by_use(facts, f"every accelerator's 95th percentile is at least {p95}, its 5th at least {p5}", whole)
+
+
+def _by_use(facts: Facts, because: str, usages: Sequence[Cited[Usage]]) -> Proof:
+    machines = tuple(item.id for item in facts.machines)  # those without an accelerator, or stopped, show it as well
+    return Proof(because, (*machines, *(item.id for item in usages)))
 
 
 PROOFS: dict[int, Callable[[Facts], Proof | None]] = {

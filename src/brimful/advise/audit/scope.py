@@ -6,14 +6,15 @@ A concern is out of scope only as far as brimful was shown: this machine's devic
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from brimful.advise.audit.facts import Facts
-from brimful.model.hardware import Device, DeviceKind, Fitted, Machine
+from brimful.advise.audit.release import is_kubernetes
+from brimful.model.hardware import UNTOLD_CLOUD, Device, DeviceKind, Fitted, Machine
 from brimful.model.text import counted
 
 _NO_AUTOBOOST_FAMILIES = ("g2", "g3", "g3s", "p2")  # where boosting is to be switched off, says EC2's user guide
-_KUBERNETES_TAGS = ("kubernetes.io/", "eks:", "k8s.io/", "alpha.eksctl.io/")
+_WORKLOADS = ("training", "inference", "transcode", "render")  # the values of the tag that practices speak of
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ def _hardware(
 
     def tell(facts: Facts) -> Concern:
         unclear = {f"the bus of {item.noun.device}": item.id for item in facts.unseen}
+        if not facts.devices:  # not seen is not absent
+            unclear["this machine"] = facts.catalog_id
         for seen in facts.devices:
             told = device(seen.noun)
             if told:
@@ -52,15 +55,22 @@ def _hardware(
         if unclear:
             because = f"what {', '.join(sorted(unclear))} carries is not known"
             return Concern(applies=None, because=because, evidence=tuple(unclear.values()))
-        return Concern(applies=False, because=f"{_shown(facts)} no {what}", evidence=_all(facts))
+        return Concern(applies=False, because=_none_has(facts, what), evidence=_all(facts))
 
     return tell
 
 
-def _shown(facts: Facts) -> str:
-    if facts.has_inventory:
-        return f"neither this machine nor the inventory ({counted(len(facts.machines), 'machine')}) has"
-    return "this machine has (and no inventory was given)"
+def _none_has(facts: Facts, what: str) -> str:
+    if facts.machines:
+        article = "an" if what.startswith(("a", "NV")) else "a"
+        return (
+            f"neither this machine nor the inventory ({counted(len(facts.machines), 'machine')}) has {article} {what}"
+        )
+    return f"this machine has no {what}, and {_no_machines(facts)}"
+
+
+def _no_machines(facts: Facts) -> str:
+    return "the inventory lists no machine" if facts.has_inventory else "no inventory was given"
 
 
 def _all(facts: Facts) -> tuple[str, ...]:
@@ -68,42 +78,49 @@ def _all(facts: Facts) -> tuple[str, ...]:
     return ids or (facts.catalog_id,)
 
 
-def _machines(what: str, test: Callable[[Machine], bool]) -> Callable[[Facts], Concern]:
-    """Make a concern that depends on how machines are rented or tagged; without an inventory it cannot be told."""
+def _machines(what: str, test: Callable[[Machine], bool | None]) -> Callable[[Facts], Concern]:
+    """Make a concern that depends on how machines are rented or tagged; without machines it cannot be told."""
 
     def tell(facts: Facts) -> Concern:
+        told = {item.id: test(item.noun) for item in facts.machines}
         for item in facts.machines:
-            if test(item.noun):
-                return Concern(applies=True, because=f"{item.noun.machine}: {what}", evidence=(item.id,))
-        if not facts.has_inventory:
-            return Concern(applies=None, because="no inventory was given", evidence=())
-        return Concern(
-            applies=False,
-            because=f"no machine of the inventory: {what}",
-            evidence=tuple(item.id for item in facts.machines) or (facts.catalog_id,),
-        )
+            if told[item.id]:
+                return Concern(applies=True, because=f"{item.noun.machine} is {what}", evidence=(item.id,))
+        if not told:
+            return Concern(applies=None, because=_no_machines(facts), evidence=())
+        if None in told.values():
+            return Concern(applies=None, because="the inventory does not say which cloud it is about", evidence=())
+        return Concern(applies=False, because=f"no machine of the inventory is {what}", evidence=tuple(told))
 
     return tell
 
 
+def _on(*clouds: str) -> Callable[[Machine], bool | None]:
+    """Make a test for the clouds; of a machine whose inventory names none it cannot be told."""
+    return lambda machine: None if machine.cloud.startswith(UNTOLD_CLOUD) else machine.cloud in clouds
+
+
 def _work(*kinds: str) -> Callable[[Facts], Concern]:
-    """Make a concern that depends on the machines' `workload` tags; an untagged accelerator leaves it open."""
+    """Make a concern that depends on `workload` tags; what may be an accelerator, and has none, leaves it open."""
 
     def tell(facts: Facts) -> Concern:
-        known = [item for item in facts.machines if item.noun.tags.get("workload") in kinds]
+        known = [item for item in facts.machines if item.noun.workload in kinds]
         if known:
             name = known[0].noun
-            return Concern(
-                applies=True, because=f"{name.machine} does {name.tags['workload']}", evidence=(known[0].id,)
-            )
-        untagged = [item for item in facts.accelerated() if not item.noun.tags.get("workload")]
-        if untagged or facts.accelerator_devices() or not facts.has_inventory:
-            return Concern(applies=None, because=f"no machine is tagged workload={kinds[0]}", evidence=())
-        return Concern(
-            applies=False,
-            because=f"every accelerated machine is tagged with another workload than {kinds[0]}",
-            evidence=_all(facts),
-        )
+            return Concern(applies=True, because=f"{name.machine} does {name.workload}", evidence=(known[0].id,))
+        if not facts.machines:
+            return Concern(applies=None, because=_no_machines(facts), evidence=())
+        here = _ACCELERATOR(replace(facts, machines=()))
+        if here.applies is not False:
+            return Concern(applies=None, because="what the accelerators of this machine do is not known", evidence=())
+        for item in facts.machines:
+            if facts.accelerators_of(item.noun) != () and item.noun.workload not in _WORKLOADS:
+                because = f"what {item.noun.machine} does is not known: no tag workload={kinds[0]} or another"
+                return Concern(applies=None, because=because, evidence=())
+        because = f"every accelerated machine is tagged with another workload than {kinds[0]}"
+        if not facts.accelerated():
+            because = _none_has(facts, "accelerator")
+        return Concern(applies=False, because=because, evidence=_all(facts))
 
     return tell
 
@@ -141,7 +158,13 @@ def _many_devices(facts: Facts) -> Concern:
     accelerated = _ACCELERATOR(facts)
     if accelerated.applies is None:
         return accelerated
-    return Concern(applies=False, because=f"{_shown(facts)} no second accelerator in one machine", evidence=_all(facts))
+    unclear = [item.noun.device for item in facts.unseen]
+    unclear += [item.noun.device for item in facts.devices if item.noun.device_kind is None]
+    unclear += [item.noun.instance for item in facts.machines if facts.accelerators_of(item.noun) is None]
+    if unclear or not facts.devices:
+        because = f"what {', '.join(sorted(set(unclear))) or 'this machine'} carries is not known"
+        return Concern(applies=None, because=because, evidence=())
+    return Concern(applies=False, because=_none_has(facts, "second accelerator"), evidence=_all(facts))
 
 
 def _any(facts: Facts) -> Concern:
@@ -158,6 +181,7 @@ _NEURON = _hardware(
     "Neuron device", lambda seen: _is(seen.device_kind, DeviceKind.NEURON), lambda part, _: _is_neuron(part.model)
 )
 _TRAINING = _work("training")
+_SAGEMAKER = _machines("on SageMaker", _on("sagemaker"))
 
 _CONCERNS: dict[str, Callable[[Facts], Concern]] = {
     "any": _any,
@@ -181,13 +205,11 @@ _CONCERNS: dict[str, Callable[[Facts], Concern]] = {
     "inference": _work("inference"),
     "transcode": _work("transcode", "render"),
     "spot": _machines("bought as spot", lambda machine: machine.purchase == "spot"),
-    "ec2": _machines("on EC2", lambda machine: machine.cloud == "ec2"),
-    "cloudwatch": _machines("on EC2 or SageMaker", lambda machine: machine.cloud in ("ec2", "sagemaker")),
-    "sagemaker": _machines("on SageMaker", lambda machine: machine.cloud == "sagemaker"),
-    "sagemaker-training": _both(_machines("on SageMaker", lambda machine: machine.cloud == "sagemaker"), _TRAINING),
-    "kubernetes": _machines(
-        "tagged by Kubernetes", lambda machine: any(tag.startswith(_KUBERNETES_TAGS) for tag in machine.tags)
-    ),
+    "ec2": _machines("on EC2", _on("ec2")),
+    "cloudwatch": _machines("on EC2 or SageMaker", _on("ec2", "sagemaker")),
+    "sagemaker": _SAGEMAKER,
+    "sagemaker-training": _both(_SAGEMAKER, _TRAINING),
+    "kubernetes": _machines("tagged by Kubernetes", is_kubernetes),
 }
 
 

@@ -13,8 +13,8 @@ from brimful.model.hardware import Accelerator, Fitted, Offer
 HEADROOM = 0.7  # the share of the smaller device that the work may take: queues grow steeply above it
 
 
-def smaller_offer(facts: Facts, now: Offer, usage: Usage, price: float) -> Offer | None:
-    """Return the cheapest available offer with one GPU, or a share of one, that is enough and costs less."""
+def smaller_offer(facts: Facts, now: Offer, usage: Usage, price: float, region: str) -> Offer | None:
+    """Return a region's cheapest available offer with one GPU, or a share of one, that is enough and costs less."""
     if not now.accelerators or len(now.accelerators) != 1 or now.accelerators[0].count != 1:
         return None
     fitted = now.accelerators[0]
@@ -25,7 +25,7 @@ def smaller_offer(facts: Facts, now: Offer, usage: Usage, price: float) -> Offer
     enough = (
         offer
         for offer in facts.market
-        if can_be_rented(offer, facts.region)
+        if can_be_rented(offer, region)
         and (offer.usd_per_hour or 0.0) < price
         and _host_is_no_less(offer, now)
         and _is_enough(facts, offer, sheet.vendor, need, usage.memory_used_bytes)
