@@ -261,6 +261,53 @@ def test_a_working_directory_and_a_home_that_are_no_unicode_work(tmp_path):
     assert "caf\\xe9" in json.loads(done.stdout)["journal"]
 
 
+NO_UTF8 = os.fsdecode(b"n\xff")
+
+
+@pytest.mark.parametrize("option", ["--inventory", "--history", "--probe", "--region", "--run-dir"])
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=["text", "json"])
+def test_an_argument_that_is_no_utf8_is_an_answer_or_an_error_and_never_a_traceback(cli, option, form):
+    prefix = {"--probe": "file:", "--history": "trace:"}.get(option, "")
+    code, out, err = cli("audit", option, prefix + NO_UTF8, *form)
+    assert (code, "Traceback" in err) == (0 if option == "--run-dir" else 2, False)
+    assert "udcff" not in out + err
+    assert "n\\xff" in (out + err).replace("\\\\", "\\")
+
+
+@pytest.mark.parametrize("words", [[NO_UTF8], ["catalog", "show", f"accelerator={NO_UTF8}"], ["show", NO_UTF8]])
+def test_a_word_that_is_no_utf8_is_told_back_readably(cli, words):
+    _, out, err = cli(*words)
+    assert "n\\xff" in out + err
+    assert json.loads(cli(*words, "--json")[1])
+
+
+def test_files_and_folders_whose_names_are_no_utf8_are_used_and_cited(cli, monkeypatch):
+    Path(NO_UTF8).mkdir()
+    monkeypatch.chdir(NO_UTF8)
+    Path(NO_UTF8 + ".toml").write_text('[[machines]]\nid = "i-1"\ninstance = "g6.xlarge"\n')
+    Path("u.csv").write_text("time_s,device,utilization_percent\n0,i-1,50\n")
+    monkeypatch.setattr(sys, "argv", ["brimful", "audit", NO_UTF8])
+    code, out, err = cli("audit", "--inventory", NO_UTF8 + ".toml", "--history", "trace:u.csv", "--run-dir", "runs")
+    assert (code, "Traceback" in err) == (0, False), out + err
+    shown = json.loads(cli("show", "last", "--run-dir", "runs", "--json")[1])
+    assert any(item["where"].endswith("n\\xff.toml") for item in shown["records"] if item["kind"] == "source")
+    assert "n\\xff.toml" in cli("show", "last", "--run-dir", "runs")[1]
+
+
+def test_a_setting_that_holds_bytes_that_are_no_utf8_reads_alike_in_both_forms(cli, monkeypatch):
+    monkeypatch.setenv("BRIMFUL_INVENTORY", f"/{NO_UTF8}/m.toml")
+    assert "/n\\xff/m.toml" in cli("config", "show")[1]
+    settings = json.loads(cli("config", "show", "--json")[1])["settings"]
+    assert "/n\\xff/m.toml" in [item["value"] for item in settings]
+
+
+@pytest.mark.parametrize("region", ["us-east-1;reboot", "Us East", "$(reboot)"])
+def test_a_region_that_no_cloud_could_have_is_refused(cli, region):
+    code, _, err = cli("audit", "--region", region)
+    assert code == 2
+    assert "region cannot be" in err
+
+
 # --- what a newcomer meets
 
 

@@ -102,6 +102,10 @@ def test_a_last_line_that_lacks_only_its_line_feed_is_whole(writer):
     assert [record.noun.what for record in read(writer.directory).records[1:]] == ["last", "next"]
 
 
+def test_a_command_line_that_is_no_utf8_is_recorded_readably():
+    assert new_run("0", ("brimful", os.fsdecode(b"n\xff"))).command == ("brimful", "n\\xff")
+
+
 def test_zeros_that_a_power_cut_leaves_at_the_end_are_passed_over(writer):
     writer.append(a_finding())
     with file_of(writer).open("ab") as file:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from brimful.model.errors import ConfigError
-from brimful.model.text import readable_path
+from brimful.model.text import readable_path, unicode_text
 
 PREFIX = "BRIMFUL_"
 # Variables of ours that are no settings: how the native module is built and which of its paths is taken.
@@ -23,11 +24,12 @@ NOT_SETTINGS = frozenset({"BRIMFUL_PURE", "BRIMFUL_NATIVE_ISA", "BRIMFUL_HYPOTHE
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One setting: its name, what its value is (a path, a text, or one of `choices`), and what it does."""
+    """One setting: its name, what its value is (a path, one of `choices`, or a text of some form), what it does."""
 
     name: str
     doc: str
     path: bool = False
+    form: str = ""
     default: str | None = None
     choices: tuple[str, ...] = ()
 
@@ -40,7 +42,7 @@ class Key:
 KEYS = (
     Key("run_dir", "where the journals of runs are kept", path=True, default="$XDG_STATE_HOME/brimful/runs"),
     Key("catalog_dir", "where refreshed catalogue files are kept", path=True, default="$XDG_DATA_HOME/brimful/catalog"),
-    Key("region", "the region whose prices count", default="us-east-1"),
+    Key("region", "the region whose prices count", form="[a-z0-9-]+", default="us-east-1"),
     Key("inventory", "a TOML or JSON file that lists the machines to look after", path=True),
     Key("history", "what the devices did in the past, as name:address, e.g. trace:gpu.csv"),
     Key(
@@ -162,6 +164,8 @@ def _checked(table: Mapping[str, Any], origin: str, folder: Path, prefix: str = 
             raise _wrong_type(origin, shown, value, "a path" if key.path else "a text")
         if key.choices and value not in key.choices:
             raise _wrong_type(origin, shown, value, "one of " + ", ".join(key.choices))
+        if key.form and not re.fullmatch(key.form, value):
+            raise _wrong_type(origin, shown, value, f"a text of the form {key.form}")
         checked[name] = str(folder / Path(value).expanduser()) if key.path else value
     return checked
 
@@ -177,8 +181,9 @@ def _unknown_key(origin: str, shown: str, prefix: str) -> ConfigError:
 
 
 def _wrong_type(origin: str, shown: str, value: object, expected: str) -> ConfigError:
+    told = f"'{unicode_text(value)}'" if isinstance(value, str) else repr(value)
     return ConfigError(
-        f"{shown} cannot be {value!r} ({origin})",
+        f"{shown} cannot be {told} ({origin})",
         why=f"expected is {expected}, in quotes" if not isinstance(value, str) else f"expected is {expected}",
         fix=f"set {shown} to {expected}, or remove it",
     )

@@ -53,9 +53,9 @@ def find(seam: str, name: str) -> Any:
     table = names(seam)
     if name not in table:
         raise UsageError(
-            f"no {seam} is called {name!r}",
+            f"no {seam} is called '{name}'",
             why=f"the known ones are {', '.join(sorted(table)) or 'none'}",
-            fix=f"choose one of them, or install the package that provides {name!r} (see brimful doctor)",
+            fix=f"choose one of them, or install the package that provides '{name}' (see brimful doctor)",
         )
     module, _, attribute = table[name].partition(":")
     try:

@@ -42,7 +42,7 @@ class VerbGroup(click.Group):
         if cmd_name not in VERBS:
             near = difflib.get_close_matches(cmd_name, VERBS, n=1)
             hint = f"did you mean `brimful {near[0]}`?" if near else "brimful --help lists the verbs"
-            raise UsageError(f"there is no verb {cmd_name!r}", why=f"the verbs are {', '.join(VERBS)}", fix=hint)
+            raise UsageError(f"there is no verb '{cmd_name}'", why=f"the verbs are {', '.join(VERBS)}", fix=hint)
         command: click.Command = importlib.import_module(VERBS[cmd_name][0]).command
         del ctx
         return command

@@ -72,7 +72,7 @@ def find_run(root: Path, name: str) -> Path:
         return hits[0]
     shown = ", ".join(readable_path(run.name) for run in (hits or known)[-5:])
     raise UsageError(
-        f"{name!r} names {len(hits) or 'no'} run{'s' if len(hits) > 1 else ''}",
+        f"'{readable_path(name)}' names {len(hits) or 'no'} run{'s' if len(hits) > 1 else ''}",
         why=f"under {readable_path(root)} there is {shown or 'no run yet'}",
         fix="name one run by its id, its directory, or 'last'" if known else "brimful audit writes the first one",
     )

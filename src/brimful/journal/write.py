@@ -24,7 +24,7 @@ from brimful.journal.schema import DURABLE, KIND_OF, VERSION
 from brimful.model.errors import StorageError
 from brimful.model.evidence import Run
 from brimful.model.noun import Noun, plain
-from brimful.model.text import readable_path
+from brimful.model.text import readable_path, unicode_text
 
 
 def new_run(version: str, command: tuple[str, ...] = (), note: str = "") -> Run:
@@ -36,7 +36,7 @@ def new_run(version: str, command: tuple[str, ...] = (), note: str = "") -> Run:
         version=version,
         host=readable_path(socket.gethostname()),
         started_at=now.isoformat(timespec="milliseconds"),
-        command=command,
+        command=tuple(map(unicode_text, command)),
         note=note,
     )
 

@@ -11,6 +11,13 @@ def readable_path(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> 
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
+def unicode_text(text: str) -> str:
+    r"""Return text that any record can hold: a byte that the system could not read as UTF-8 stands as \xNN."""
+    if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
+        return "".join(_escape(char) if "\ud800" <= char <= "\udfff" else char for char in text)
+    return text
+
+
 def counted(number: int, thing: str) -> str:
     """Return a number of things in words: 1 machine, 3 machines."""
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
@@ -28,4 +35,6 @@ def printable(text: str) -> str:
 
 def _escape(char: str) -> str:
     code = ord(char)
+    if 0xDC80 <= code <= 0xDCFF:  # how Python holds a byte of an argument or a path that is no UTF-8
+        code -= 0xDC00
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

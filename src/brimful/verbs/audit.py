@@ -23,7 +23,7 @@ from brimful.model.answers import Audit
 from brimful.model.errors import BrimfulError, DataError, JournalError
 from brimful.model.evidence import Measurement, Sample, Source, Usage
 from brimful.model.hardware import Device, Machine, Offer
-from brimful.model.text import counted, readable_path
+from brimful.model.text import counted, readable_path, unicode_text
 from brimful.seams import Window
 from brimful.verbs.doctor import hidden_buses, newest_price
 
@@ -146,20 +146,20 @@ class _Collector:
             self.warnings.append(f"this machine's devices are unknown: {error.what} ({error.why})")
 
     def _list(self, spec: str) -> None:
-        self._cite(Source(what="inventory", where=spec, simulated=self._is_example(spec)))
+        self._cite(Source(what="inventory", where=unicode_text(spec), simulated=self._is_example(spec)))
         machines = registry.open_backend("cloud", spec).machines()
         taken = {item.noun.machine for item in self.machines}
         for machine in machines:
             if machine.machine in taken:
                 raise DataError(
                     f"the machine {machine.machine} stands in two inventories",
-                    why=f"{spec} names it again",
+                    why=f"{unicode_text(spec)} names it again",
                     fix="name each machine once",
                 )
             self.machines.append(self._cite(machine))
 
     def _recall(self, spec: str) -> None:
-        self._cite(Source(what="history", where=spec, simulated=self._is_example(spec)))
+        self._cite(Source(what="history", where=unicode_text(spec), simulated=self._is_example(spec)))
         history = registry.open_backend("history", spec)
         for device in history.devices(_ALWAYS):
             busy = history.series(device, _BUSY, _ALWAYS)
@@ -173,7 +173,9 @@ class _Collector:
                 source="simulated" if self._is_example(spec) else busy.source,
             )
             if found is None:
-                self.warnings.append(f"{spec} has fewer than two values of {_BUSY} for {device}; its use is unknown")
+                self.warnings.append(
+                    f"{unicode_text(spec)} has fewer than two values of {_BUSY} for {device}; its use is unknown"
+                )
             else:
                 self.usages.append(self._cite(found))
 

@@ -10,6 +10,7 @@ from brimful.catalog.filter import Selection, parse, select
 from brimful.config import Config
 from brimful.model.answers import Choice
 from brimful.model.hardware import EndedService
+from brimful.model.text import unicode_text
 
 
 def show(config: Config, words: Sequence[str]) -> Choice:
@@ -17,6 +18,7 @@ def show(config: Config, words: Sequence[str]) -> Choice:
 
     A word may also name a service that has ended: `elastic-inference`, or one of its sizes, `eia2.medium`.
     """
+    words = tuple(map(unicode_text, words))
     catalog = load(config.path("catalog_dir"))
     services = tuple(item for item in catalog.ended_services if any(_is_of(item, word) for word in words))
     rest = [word for word in words if not any(_is_of(item, word) for item in services)]
@@ -27,7 +29,7 @@ def show(config: Config, words: Sequence[str]) -> Choice:
         untold=chosen.untold,
         untold_by=chosen.untold_by,
         hints=chosen.hints,
-        words=tuple(words),
+        words=words,
     )
 
 
