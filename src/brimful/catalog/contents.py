@@ -11,12 +11,14 @@ from typing import TypeVar
 from brimful.catalog.form import Document, File
 from brimful.catalog.names import Names
 from brimful.catalog.nouns import DcgmError, DriverBranch, NeuronPackage, ShippedFile, Xid
+from brimful.catalog.practices import practices
 from brimful.catalog.rows import nouns
 from brimful.model.hardware import Accelerator, CpuFamily, EndedService, Fitted, Offer
 from brimful.model.noun import Noun
 
 SHIPPED = Path(__file__).parent / "data"
 MANIFEST = "manifest.json"
+TABLES = ("offers", "accelerators", "cpus", "drivers", "xids", "dcgm_errors", "neuron_packages", "ended_services")
 REGION = "us-east-1"
 _N = TypeVar("_N", bound=Noun)
 
@@ -82,6 +84,12 @@ class Catalog:
     def dates(self) -> dict[str, date]:
         """The date of each table, without reading it."""
         return {item.table: item.date for item in sorted(self.files, key=lambda item: item.date)}
+
+    def read_all(self) -> None:
+        """Read every table now, so that a damaged one is an error here and not in the middle of some work."""
+        for table in TABLES:
+            getattr(self, table)
+        practices()
 
     def offer(self, instance: str, region: str = REGION) -> Offer | None:
         """Return the offer of an instance type in a region."""

@@ -6,6 +6,10 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from brimful.catalog.form import File
+
+TABLE = Path(__file__).parent / "practices.toml"
+
 
 @dataclass(frozen=True, slots=True)
 class Practice:
@@ -20,8 +24,14 @@ class Practice:
     fix: str
 
 
-def practices() -> tuple[Practice, ...]:
-    """Read the table, in order of number."""
-    with (Path(__file__).parent / "practices.toml").open("rb") as file:
-        rows = tomllib.load(file)["practice"]
-    return tuple(Practice(**{**row, "concerns": tuple(row["concerns"])}) for row in rows)
+def practices(path: Path | None = None) -> tuple[Practice, ...]:
+    """Read the table, in order of number; a damaged one is a CatalogError like that of any other table."""
+    path = path or TABLE
+    file = File(path, shipped=True)
+    try:
+        rows = tomllib.loads(path.read_text("utf-8"))["practice"]
+        return tuple(Practice(**{**row, "concerns": tuple(row["concerns"])}) for row in rows)
+    except OSError as error:
+        raise file.error("cannot be read", error.strerror or str(error)) from error
+    except (ValueError, KeyError, TypeError) as error:  # not UTF-8 and not TOML are both ValueErrors
+        raise file.error("is damaged", f"{type(error).__name__}: {error}") from error

@@ -159,7 +159,8 @@ class _Collector:
             self.machines.append(self._cite(machine))
 
     def _recall(self, spec: str) -> None:
-        self._cite(Source(what="history", where=unicode_text(spec), simulated=self._is_example(spec)))
+        told = unicode_text(spec)
+        self._cite(Source(what="history", where=told, simulated=self._is_example(spec)))
         history = registry.open_backend("history", spec)
         for device in history.devices(_ALWAYS):
             busy = history.series(device, _BUSY, _ALWAYS)
@@ -173,9 +174,7 @@ class _Collector:
                 source="simulated" if self._is_example(spec) else busy.source,
             )
             if found is None:
-                self.warnings.append(
-                    f"{unicode_text(spec)} has fewer than two values of {_BUSY} for {device}; its use is unknown"
-                )
+                self.warnings.append(f"{told} has fewer than two values of {_BUSY} for {device}; its use is unknown")
             else:
                 self.usages.append(self._cite(found))
 

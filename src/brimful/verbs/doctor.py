@@ -70,6 +70,7 @@ def _catalogue(config: Config) -> Part:
     overlay = config.path("catalog_dir")
     try:
         catalog = load(overlay)
+        catalog.read_all()
         count, newest = len(catalog.offers), newest_price(catalog.offers)
     except BrimfulError as error:
         return Part(part="catalogue", works=False, reason=f"{error.what}: {error.why}", fix=error.fix)
