@@ -93,11 +93,14 @@ class _Collector:
         dated = self.prices_on.isoformat()
         self.catalog_id = self._cite(Source(what="catalogue", where="shipped and refreshed", dated=dated)).id
         for spec in self.sources.probes:
-            self._see(spec)
+            with registry.blaming("probe", spec):
+                self._see(spec)
         for spec in self.sources.inventories:
-            self._list(spec)
+            with registry.blaming("cloud", spec):
+                self._list(spec)
         for spec in self.sources.histories:
-            self._recall(spec)
+            with registry.blaming("history", spec):
+                self._recall(spec)
         self._remember()
 
     def facts(self) -> Facts:
