@@ -253,6 +253,80 @@ def test_a_full_stdout_is_an_error(unbuffered):
     assert "No space left on device" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "words", [["--help"], ["--version"], ["catalog", "show", "--help"], ["show", "none", "--json"]]
+)
+def test_help_and_version_and_errors_on_a_full_stdout_end_with_2_and_no_traceback(words):
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "brimful", *words]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    assert "error:" in done.stderr
+
+
+@pytest.mark.parametrize("words", ["config show --json", "--help"])
+def test_a_closed_stdout_is_an_error(words):
+    line = f"{sys.executable} -m brimful {words} >&-"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "it is closed" in done.stderr
+
+
+def test_both_streams_closed_are_no_traceback():
+    line = f"{sys.executable} -m brimful catalog refresh --region nowhere >&- 2>&-"
+    assert subprocess.run(["bash", "-c", line], check=False).returncode == 2
+
+
+INTERRUPTED = """
+import sys
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == sys.argv[1]:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+from brimful.cli import main
+sys.argv[1:] = ["catalog", "show", "g6.xlarge"]
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["brimful.cli.app", "click", "brimful.config", "brimful.cli.catalog", "rich.table"])
+def test_an_interrupt_while_modules_are_imported_ends_with_130_and_no_traceback(module):
+    code = INTERRUPTED.replace("sys.argv[1]:", repr(module) + ":")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.strip()) == (130, "")
+
+
+@pytest.mark.parametrize("name", ["catalog", "config"])
+def test_a_group_without_a_verb_shows_its_help(cli, name):
+    code, out, err = cli(name)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"Usage: brimful {name}")
+    assert "  show  " in err
+    code, out, _ = cli(name, "--json")
+    assert (code, json.loads(out)["fix"]) == (2, f"brimful {name} --help")
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_flags_may_stand_anywhere_before_and_behind_a_verb(cli, at):
+    words = ["catalog", "show", "g6.xlarge"]
+    words[at:at] = ["--json", "-q"]
+    assert json.loads(cli(*words)[1])["kind"] == "catalog"
+    runs = ["config", "show", "--json"]
+    runs[at:at] = ["--run-dir", "/elsewhere"]
+    assert json.loads(cli(*runs)[1])["settings"][0]["value"] == "/elsewhere"
+
+
+def test_an_error_on_a_terminal_has_colours_unless_no_color_forbids(cli, monkeypatch):
+    monkeypatch.setattr("click._compat.should_strip_ansi", lambda *_: False)
+    monkeypatch.setattr("click.utils.should_strip_ansi", lambda _, color=None: not (color is None or color))
+    assert "\x1b[31m" in cli("catlog")[2]
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" not in cli("catlog")[2]
+
+
 def test_a_working_directory_and_a_home_that_are_no_unicode_work(tmp_path):
     odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
     odd.mkdir()

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import click
 
-from brimful.cli.session import HELP, Session, verb
+from brimful.cli.session import Session, group, verb
 
-
-@click.group("catalog", context_settings=HELP)
-def command() -> None:
-    """Show and refresh what can be rented, at what price."""
+command = group("catalog", "Show and refresh what can be rented, at what price.")
 
 
 @verb("show")
