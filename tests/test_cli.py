@@ -215,6 +215,23 @@ def test_a_broken_journal_is_a_line_in_the_list_of_runs(cli):
     assert "damaged" in out
 
 
+def test_an_empty_journal_is_a_line_in_the_list_of_runs_and_show_last_goes_on_to_one_that_has_begun(cli):
+    cli("audit", "--run-dir", "runs", "-q")
+    Path("runs/99990101T000000-00000000").mkdir()
+    Path("runs/99990101T000000-00000000/journal.jsonl").touch()
+    assert "is empty" in cli("show", "--run-dir", "runs")[1]
+    assert cli("show", "last", "--run-dir", "runs")[0] == 0
+    assert "is empty" not in cli("audit", "--run-dir", "runs")[2]
+
+
+def test_a_run_directory_that_cannot_be_listed_is_an_error_and_bare_brimful_goes_on(cli):
+    Path("runs").touch()
+    code, _, err = cli("show", "--run-dir", "runs")
+    assert (code, "cannot be listed" in err) == (2, True)
+    code, out, _ = cli("--run-dir", "runs")
+    assert (code, "cannot be listed" in out) == (0, True)
+
+
 def test_an_interrupt_ends_with_130(cli, monkeypatch):
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

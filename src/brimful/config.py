@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from brimful.model.errors import ConfigError
-from brimful.model.text import readable_path, unicode_text
+from brimful.model.text import readable_path, reason, unicode_text
 
 PREFIX = "BRIMFUL_"
 # Variables of ours that are no settings: how the native module is built and which of its paths is taken.
@@ -147,7 +147,7 @@ def _read(file: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:  # not TOML and not UTF-8 are both ValueErrors
         raise ConfigError(
             f"the configuration {readable_path(file)} cannot be read",
-            why=getattr(error, "strerror", None) or str(error),
+            why=reason(error),
             fix="mend the file, or move it away to use the defaults",
         ) from error
 

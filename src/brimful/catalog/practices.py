@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from brimful.catalog.form import File
+from brimful.model.text import reason
 
 TABLE = Path(__file__).parent / "practices.toml"
 
@@ -32,6 +33,8 @@ def practices(path: Path | None = None) -> tuple[Practice, ...]:
         rows = tomllib.loads(path.read_text("utf-8"))["practice"]
         return tuple(Practice(**{**row, "concerns": tuple(row["concerns"])}) for row in rows)
     except OSError as error:
-        raise file.error("cannot be read", error.strerror or str(error)) from error
-    except (ValueError, KeyError, TypeError) as error:  # not UTF-8 and not TOML are both ValueErrors
-        raise file.error("is damaged", f"{type(error).__name__}: {error}") from error
+        raise file.error("cannot be read", reason(error)) from error
+    except KeyError as error:
+        raise file.error("is damaged", f"it has no {error}") from error
+    except (ValueError, TypeError) as error:  # not UTF-8 and not TOML are both ValueErrors
+        raise file.error("is damaged", reason(error)) from error

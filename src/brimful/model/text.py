@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 import os
+import shlex
 import unicodedata
 
 
 def readable_path(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> str:
     r"""Return a path as Unicode text; bytes that are none stand as \xNN, so that no name is unprintable."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def shell_path(path: str | os.PathLike[str]) -> str:
+    """Return a path as a word for the shell that names the very same file, whatever bytes it has."""
+    raw = os.fsencode(path)
+    text = raw.decode("utf-8", "backslashreplace")
+    if text.encode() == raw and printable(text) == text and "\n" not in text:
+        return shlex.quote(text)
+    kept = (chr(byte) if 32 <= byte < 127 and byte not in b"'\\" else f"\\x{byte:02x}" for byte in raw)
+    return f"$'{''.join(kept)}'"
+
+
+def reason(error: Exception) -> str:
+    """Return why a file could not be read, in words and not in Python's talk of codecs and error numbers."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"it is not text in UTF-8 (byte {error.start})"
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 def unicode_text(text: str) -> str:
