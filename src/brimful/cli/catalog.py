@@ -9,7 +9,7 @@ from brimful.cli.session import Session, group, verb
 command = group("catalog", "Show and refresh what can be rented, at what price.")
 
 
-@verb("show")
+@verb("show", "region")
 @click.argument("words", metavar="[FILTER]...", nargs=-1)
 def show(session: Session, *, words: tuple[str, ...]) -> None:
     """Show what can be rented, cheapest first.
