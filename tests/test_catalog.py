@@ -571,7 +571,7 @@ def test_a_damaged_shipped_file_is_an_error_or_no_damage(
         path.write_bytes(whole)
     if isinstance(found, CatalogError):
         assert str(path) in found.what
-        assert "reinstall" in found.fix
+        assert "get it back: " in found.fix
     else:
         assert found == healthy
 

@@ -28,6 +28,7 @@ from typing import Any
 import msgspec
 
 from brimful.model.errors import CatalogError, StorageError
+from brimful.model.installed import restored
 from brimful.model.text import readable_path, reason, shell_path
 
 VERSION = 1
@@ -73,7 +74,7 @@ class File:
         """Return the error that says what is wrong with this file and what to type."""
         name = readable_path(self.path)
         if self.shipped:
-            fix = "reinstall it: pip install --force-reinstall --no-deps brimful"
+            fix = f"get it back: {restored(self.path)}"
         else:
             command = "rm -r" if self.path.is_dir() else "rm"
             then = "the shipped catalogue then counts; catalog refresh renews it"
