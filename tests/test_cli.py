@@ -14,6 +14,7 @@ import brimful
 from brimful.cli.app import VERBS, app, run
 from brimful.journal.read import query
 from brimful.report import text
+from brimful.verbs.show import list_runs
 
 DEPTH = [
     ["audit", "--example"],
@@ -213,6 +214,22 @@ def test_a_broken_journal_is_a_line_in_the_list_of_runs(cli):
     code, out, _ = cli("show", "--run-dir", "runs")
     assert code == 0
     assert "damaged" in out
+
+
+def test_the_list_of_runs_keeps_each_id_in_one_piece_on_a_narrow_terminal(cli, monkeypatch):
+    cli("audit", "--run-dir", "runs", "-q")
+    (run_id,) = [path.name for path in Path("runs").iterdir()]
+    monkeypatch.setattr("brimful.report.text.width", lambda: 60)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert run_id in text.runs(list_runs(Path("runs")), Path("runs"))
+
+
+def test_a_record_is_told_without_repeating_its_kind(cli):
+    cli("audit", "--run-dir", "runs", "--probe", "fake:1xL4", "-q")
+    (line,) = [line for line in cli("show", "last", "--run-dir", "runs")[1].splitlines() if " device " in line]
+    assert "device device" not in " ".join(line.split())
+    assert "device_kind" not in line
+    assert "kind gpu" in line
 
 
 def test_an_empty_journal_is_a_line_in_the_list_of_runs_and_show_last_goes_on_to_one_that_has_begun(cli):
