@@ -8,9 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 import brimful
+from brimful.cli import complete
 from brimful.cli.app import VERBS, app, run
 from brimful.journal.read import query
 from brimful.report import text
@@ -426,6 +428,37 @@ def test_the_completion_of_the_shell_knows_the_verbs(monkeypatch, capfd):
     with pytest.raises(SystemExit):
         run([])
     assert "catalog" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("brimful audit --probe ", "plain,fake:"),
+        ("brimful audit --history t", "plain,trace:"),
+        ("brimful audit --inventory ", "file,"),
+        ("brimful --run-dir runs show ", "plain,last"),
+        ("brimful show --run-dir runs 2", "plain,20"),
+        ("brimful catalog show acc", "plain,accelerator="),
+        ("brimful catalog show status=w", "plain,status=withdrawn"),
+        ("brimful audit --fail-on ", "plain,medium"),
+    ],
+)
+def test_the_completion_of_the_shell_knows_files_runs_back_ends_and_filters(cli, capfd, monkeypatch, line, offered):
+    cli("audit", "-q", "--run-dir", "runs")
+    words = line.split()
+    monkeypatch.setenv("_BRIMFUL_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(words) if line.endswith(" ") else len(words) - 1))
+    with pytest.raises(SystemExit):
+        run([])
+    assert offered in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("broken", ["BRIMFUL_REGOIN", "BRIMFUL_RUN_DIR"])
+def test_completion_says_no_error(tmp_path, monkeypatch, broken):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(broken, str(tmp_path / "file"))
+    assert complete.run_ids(click.Context(app), app.params[0], "") == []
 
 
 def test_colours_are_for_terminals_and_no_color_is_kept(monkeypatch):

@@ -14,6 +14,7 @@ from typing import Any, TextIO
 import click
 
 from brimful import config
+from brimful.cli import complete
 from brimful.model.errors import BrimfulError, StorageError
 from brimful.model.text import printable
 
@@ -22,6 +23,7 @@ _FLAGS = (
     click.option("-q", "--quiet", is_flag=True, help="No hints and no progress on stderr."),
     click.option("-v", "--verbose", is_flag=True, help="Say more on stderr; show where an error came from."),
 )
+_SEAMS = {"history"}  # settings that name a back-end of the seam of that name
 HELP = {"help_option_names": ["-h", "--help"]}
 
 
@@ -89,8 +91,10 @@ def flags(function: Callable[..., Any]) -> Callable[..., Any]:
 def setting(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add the option that gives a setting of the configuration on the command line."""
     key = next(key for key in config.KEYS if key.name == name)
-    kind = click.Choice(key.choices) if key.choices else None
-    return click.option(f"--{name.replace('_', '-')}", name, type=kind, help=f"{key.doc[0].upper()}{key.doc[1:]}.")
+    kind = click.Choice(key.choices) if key.choices else click.Path() if key.path else None
+    text = f"{key.doc[0].upper()}{key.doc[1:]}."
+    completer = complete.backends(name) if name in _SEAMS else None
+    return click.option(f"--{name.replace('_', '-')}", name, type=kind, help=text, shell_complete=completer)
 
 
 @dataclass(frozen=True, slots=True)
