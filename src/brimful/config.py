@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import pwd
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -87,7 +88,7 @@ def load(
     given: Mapping[str, str | None] | None = None, env: Mapping[str, str] = os.environ, folder: Path | None = None
 ) -> Config:
     """Collect every setting; the nearest source wins: given (the command line), env, project file, user file."""
-    layers = list(_layers(given or {}, env, folder or Path.cwd()))
+    layers = list(_layers(given or {}, env, folder or _here()))
     values = {}
     for key in KEYS:
         found = next(((table[key.name], origin) for table, origin in layers if key.name in table), None)
@@ -100,25 +101,34 @@ def _layers(
     given: Mapping[str, str | None], env: Mapping[str, str], folder: Path
 ) -> Iterator[tuple[dict[str, str], str]]:
     line = {name: value for name, value in given.items() if value is not None}
-    yield _checked(line, "the command line", Path.cwd()), "command line"
+    yield _checked(line, "the command line", _here()), "command line"
     variables = {name for name in env if name.startswith(PREFIX)} - NOT_SETTINGS
     table = {name.removeprefix(PREFIX).lower(): env[name] for name in sorted(variables)}
-    yield _checked(table, "the environment", Path.cwd(), PREFIX), "environment"
+    yield _checked(table, "the environment", _here(), PREFIX), "environment"
     project = _project_file(folder)
     if project is not None:
         yield _checked(_section(project), readable_path(project), project.parent), readable_path(project)
     user = _xdg("$XDG_CONFIG_HOME", env) / "brimful" / "config.toml"
-    if user.is_file():
+    if os.path.lexists(user):
         yield _checked(_read(user), readable_path(user), user.parent), readable_path(user)
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise ConfigError(
+            "the working directory cannot be found", why=reason(error), fix="go to one that exists: cd"
+        ) from error
 
 
 def _project_file(folder: Path) -> Path | None:
     """Find the nearest brimful.toml, or pyproject.toml with a [tool.brimful], from a folder upwards."""
     for place in (folder, *folder.parents):
-        if (place / "brimful.toml").is_file():
+        if os.path.lexists(place / "brimful.toml"):  # a folder or a link to nowhere too: reading it says what is wrong
             return place / "brimful.toml"
         project = place / "pyproject.toml"
-        if project.is_file() and "brimful" in _tools(project):
+        if "brimful" in _tools(project):
             return project
     return None
 
@@ -133,17 +143,24 @@ def _section(file: Path) -> dict[str, Any]:
 
 
 def _tools(project: Path) -> dict[str, Any]:
-    """Read another tool's file only as far as we must: if it is broken, it is not ours to complain."""
+    """Read another tool's file only as far as we must: if it is broken, we complain only where it is about us."""
     try:
-        tools = tomllib.loads(project.read_text("utf-8")).get("tool", {})
-    except (OSError, ValueError):
+        data = project.read_bytes()
+    except OSError:
         return {}
+    if b"tool.brimful" in data:
+        tools = _read(project).get("tool", {})
+    else:
+        try:
+            tools = tomllib.loads(data.decode("utf-8")).get("tool", {})
+        except ValueError:
+            return {}
     return tools if isinstance(tools, dict) else {}
 
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text("utf-8"))
+        return tomllib.loads(file.read_text("utf-8-sig"))  # editors on Windows write a mark at the beginning
     except (OSError, ValueError) as error:  # not TOML and not UTF-8 are both ValueErrors
         raise ConfigError(
             f"the configuration {readable_path(file)} cannot be read",
@@ -166,8 +183,18 @@ def _checked(table: Mapping[str, Any], origin: str, folder: Path, prefix: str = 
             raise _wrong_type(origin, shown, value, "one of " + ", ".join(key.choices))
         if key.form and not re.fullmatch(key.form, value):
             raise _wrong_type(origin, shown, value, f"a text of the form {key.form}")
-        checked[name] = str(folder / Path(value).expanduser()) if key.path else value
+        checked[name] = _path(value, origin, shown, folder) if key.path else value
     return checked
+
+
+def _path(value: str, origin: str, shown: str, folder: Path) -> str:
+    """Return a path in full; one that no system can have, or in the home of nobody, is no path."""
+    try:
+        if "\0" not in value:
+            return str(folder / Path(value).expanduser())
+    except RuntimeError:  # ~somebody who is not known here
+        pass
+    raise _wrong_type(origin, shown, value.replace("\0", "\\0"), "a path")
 
 
 def _unknown_key(origin: str, shown: str, prefix: str) -> ConfigError:
@@ -198,5 +225,18 @@ def _default(key: Key, env: Mapping[str, str]) -> str | None:
 
 def _xdg(variable: str, env: Mapping[str, str]) -> Path:
     value = env.get(variable.removeprefix("$"), "")
-    home = Path(env.get("HOME") or "~").expanduser()
-    return Path(value) if Path(value).is_absolute() else home / _XDG[variable]
+    return Path(value) if Path(value).is_absolute() else _home(env) / _XDG[variable]
+
+
+def _home(env: Mapping[str, str]) -> Path:
+    """Return the user's home, from the system's list of users where HOME names none: an empty HOME is not the root."""
+    if Path(env.get("HOME", "")).is_absolute():
+        return Path(env["HOME"])
+    try:
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError as error:
+        raise ConfigError(
+            "there is no home folder to keep runs in",
+            why="HOME is not set, and this user has no entry in /etc/passwd",
+            fix="set HOME to a folder that can be written: HOME=/tmp brimful …",
+        ) from error

@@ -11,7 +11,6 @@ from typing import TypeVar
 from brimful.catalog.form import Document, File
 from brimful.catalog.names import Names
 from brimful.catalog.nouns import DcgmError, DriverBranch, NeuronPackage, ShippedFile, Xid
-from brimful.catalog.practices import practices
 from brimful.catalog.rows import nouns
 from brimful.model.hardware import Accelerator, CpuFamily, EndedService, Fitted, Offer
 from brimful.model.noun import Noun
@@ -87,6 +86,8 @@ class Catalog:
 
     def read_all(self) -> None:
         """Read every table now, so that a damaged one is an error here and not in the middle of some work."""
+        from brimful.catalog.practices import practices  # noqa: PLC0415 - TOML is not needed to look up an offer
+
         for table in TABLES:
             getattr(self, table)
         practices()

@@ -5,11 +5,9 @@ A clone is not repaired from a package index: that would put another version bes
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from brimful.model.text import shell_path
 
@@ -38,7 +36,9 @@ def restored(file: Path) -> str:
 
 def _source() -> tuple[Path | None, bool]:
     """Return the folder or file that brimful was installed from (None: an index), and whether it is used in place."""
-    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415 - slow to import, seldom needed
+    import json  # noqa: PLC0415 - here and below: whoever imports this module seldom needs them
+    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415
+    from urllib.parse import unquote, urlsplit  # noqa: PLC0415
 
     try:
         told = json.loads(distribution("brimful").read_text("direct_url.json") or "{}")
