@@ -373,6 +373,12 @@ def test_a_run_whose_folder_is_closed_to_us_is_listed_and_not_lost(tmp_path, mon
     assert runs(tmp_path) == [writer.directory]
 
 
+@pytest.mark.parametrize("name", ["a" * 5000, "a\0b"])
+def test_a_name_that_no_path_can_have_names_no_run(tmp_path, name):
+    with pytest.raises(UsageError, match="names no run"):
+        find_run(tmp_path, name)
+
+
 def test_many_runs_are_counted_when_not_all_are_named(tmp_path):
     for number in range(7):
         Writer.create(tmp_path, Run(run=f"a{number}", v=1, version="0", host="h", started_at="t")).close()

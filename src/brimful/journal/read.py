@@ -92,7 +92,7 @@ def has_begun(directory: Path) -> bool:
 
 def find_run(root: Path, name: str) -> Path:
     """Return the directory of a run: by path, by (the beginning of) its id, or `last`, the last that has a record."""
-    if (Path(name) / FILE_NAME).is_file() or Path(name).is_file():
+    if _is_run(Path(name)):
         return Path(name)
     known = runs(root)
     if name == "last":
@@ -109,6 +109,13 @@ def find_run(root: Path, name: str) -> Path:
         why=f"under {readable_path(root)} there is {shown or 'no run yet'}{more}",
         fix="name one run by its id, its directory, or 'last'" if known else "brimful audit writes the first one",
     )
+
+
+def _is_run(path: Path) -> bool:
+    try:
+        return (path / FILE_NAME).is_file() or path.is_file()
+    except (OSError, ValueError):  # no path at all: too long, or with a NUL in it
+        return False
 
 
 def query(
