@@ -1124,8 +1124,10 @@ def test_a_page_that_is_not_from_aws_is_half_an_answer(old, config, monkeypatch)
 
 
 def test_the_limits_of_the_clients_are_those_that_the_docs_name():
-    module = Path(ec2_catalog.__file__).read_text("utf-8")
-    assert "CONNECT_S, READ_S, ATTEMPTS = 5, 30, 5" in module
+    page = " ".join((DOCS / "refresh.md").read_text("utf-8").split())
+    connect_s, read_s, attempts = DEFAULTS.values()
+    assert f"Each connection may take {connect_s} seconds, each page {read_s}" in page
+    assert f"asked at most {attempts} times" in page
     made = Clients().make("pricing", "us-east-1").meta.config
     assert made.retries["mode"] == "standard"
 

@@ -17,7 +17,7 @@ from brimful.clouds.aws_errors import explained, half_answer, is_denial
 from brimful.clouds.ec2_prices import COMPONENTS, EC2_FILTERS, SPOT_PRODUCTS, Rates, on_demand, sagemaker, spot
 from brimful.model.errors import CloudError, ConfigError, Unavailable, UsageError
 
-# A server that never answers is given up after about a minute: 5 x 10 s, and at most 15 s of pauses between them.
+# A server that never answers is given up after about a minute: 5 times 10 s, and at most 15 s of pauses between them.
 CONNECT_S, READ_S, ATTEMPTS = 4, 10, 5
 _T = TypeVar("_T")
 _MOST_PAGES = 1000  # far above any real answer: a server that always has one page more must not hold us for ever
