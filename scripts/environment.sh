@@ -33,8 +33,9 @@ need_venv() { # Debian splits venv from python3
     rm -f "$log"
 }
 
-environment() { # environment DIR "GROUP ..." REQUIREMENT: make DIR with this project (and dependency groups) in it
+environment() { # environment DIR "GROUP ..." REQUIREMENT [WHAT]: make DIR with this project (and dependency groups) in it
     local dir=$1 groups=$2 requirement=$3 python stamp
+    local what=${4:-"what brimful needs, and what tests and checks it, about 160 MB,"}
     # the names of the modules count too: an editable install remembers where each of them was
     stamp=$PWD:$( (find src -name "*.py" | LC_ALL=C sort; cat pyproject.toml CMakeLists.txt native/* scripts/environment.sh) | sha256sum | cut -d' ' -f1)
     if [ -x "$dir/bin/brimful" ] && [ "$(cat "$dir/stamp" 2>/dev/null)" = "$stamp" ]; then return; fi
@@ -43,7 +44,8 @@ environment() { # environment DIR "GROUP ..." REQUIREMENT: make DIR with this pr
     if ! command -v c++ >/dev/null && ! command -v g++ >/dev/null && ! command -v clang++ >/dev/null; then
         say "no C++ compiler: the native module is left out, pure Python is used (slower; apt-get install g++ changes that)"
     fi
-    say "making $dir: downloading what pyproject.toml names from PyPI, then building (a minute or two)"
+    say "making $dir: downloading $what from PyPI"
+    say "  (and, to build: CMake, 30 MB, where the system has none; nanobind, scikit-build-core, 1 MB), then building; a minute or two"
     rm -rf "$dir"
     "$python" -m venv "$dir"
     local pip=("$dir/bin/python" -m pip install --quiet --disable-pip-version-check)

@@ -19,10 +19,13 @@ from hypothesis import strategies as st
 from brimful.catalog import SHIPPED, Catalog, Entry, Table, load, merge, write_table
 from brimful.catalog.form import File, render, write
 from brimful.catalog.rows import document, nouns
+from brimful.config import load as load_config
 from brimful.model.errors import CatalogError, StorageError
 from brimful.model.hardware import DeviceKind, Fitted, Offer, Status, WithdrawalEvidence
 from brimful.model.noun import Noun
 from brimful.model.units import GIB, MIB
+from brimful.verbs.audit import audit
+from brimful.verbs.doctor import doctor
 from strategies import nouns as any_noun
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # the tools are part of the checkout and of no package
@@ -575,7 +578,7 @@ def test_a_damaged_shipped_file_is_an_error_or_no_damage(
         path.write_bytes(whole)
     if isinstance(found, CatalogError):
         assert str(path) in found.what
-        assert "reinstall" in found.fix
+        assert "get it back: " in found.fix
     else:
         assert found == healthy
 
@@ -588,6 +591,28 @@ def overlay_of(folder: Path, *offers: Offer, day: date = date(2026, 11, 1), name
 
 def repriced(name: str, price: float, region: str = "us-east-1") -> Offer:
     return replace(offer(name), usd_per_hour=price, region=region, price_date=date(2026, 11, 1))
+
+
+@pytest.mark.parametrize("table", sorted({item.table for item in Catalog().files}))
+def test_doctor_reads_every_table_and_says_which_file_is_damaged(tmp_path, monkeypatch, table):
+    copy = tmp_path / "data"
+    shutil.copytree(SHIPPED, copy)
+    name = next(item.file for item in Catalog().files if item.table == table)
+    (copy / name).write_bytes((copy / name).read_bytes()[:-20])
+    monkeypatch.setattr("brimful.verbs.doctor.load", lambda overlay: Catalog(overlay, copy))
+    (part,) = (part for part in doctor(load_config()).parts if part.part == "catalogue")
+    assert not part.works
+    assert name in part.reason
+
+
+@pytest.mark.parametrize("damage", [b"[[practice]\n", b"\xff", b"", b"[[practice]]\nnumber = 1\n", b"practice = 3\n"])
+def test_a_damaged_table_of_practices_is_an_error_that_names_the_file(tmp_path, monkeypatch, damage):
+    (tmp_path / "practices.toml").write_bytes(damage)
+    monkeypatch.setattr("brimful.catalog.practices.TABLE", tmp_path / "practices.toml")
+    with pytest.raises(CatalogError, match=r"practices\.toml is damaged"):
+        audit(load_config({"run_dir": str(tmp_path / "runs")}))
+    (part,) = (part for part in doctor(load_config()).parts if part.part == "catalogue")
+    assert (part.works, "practices.toml" in part.reason) == (False, True)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brimful.catalog import load
+from brimful.catalog import Table, load, write_table
 from brimful.catalog.filter import KEYS, OPERATORS, Selection, parse, select
+from brimful.config import load as load_config
+from brimful.model.answers import Choice
 from brimful.model.errors import UsageError
 from brimful.model.hardware import Offer, Status
 from brimful.model.units import MIB
+from brimful.verbs.catalog import show
 
 OFFERS = load().offers
 
@@ -175,6 +179,22 @@ def test_spot_prices_are_unknown_until_they_are_fetched() -> None:
         ("status=gone", "write status=withdrawn"),
         ("status=withdrwan", "did you mean withdrawn?"),
         ("memory", "write memory>=48GiB"),
+        ("memory>=16", "did you mean memory>=16GiB?"),
+        ("memory=16", "did you mean memory=16GiB?"),
+        ("device_memory > 1e9", "did you mean device_memory > 1e9GiB?"),
+        ("nvme>=100", "did you mean nvme>=100GB?"),
+        ("network>=25", "did you mean network>=25Gbps?"),
+        ("network_peak>=25.5", "did you mean network_peak>=25.5Gbps?"),
+        ("ebs>500", "did you mean ebs>500MB/s?"),
+        ("memory>=-1GiB", "write memory>=48GiB"),
+        ("price>-1", "write price<1usd"),
+        ("efa=maybe", "write efa=yes"),
+        ("kind=gpus", "did you mean gpu?"),
+        ("kind!=tpu", "did you mean"),
+        ("arch=arm46", "did you mean arm64?"),
+        ("arch=z*", "write arch=arm64"),
+        ("=L4", "write accelerator=L4"),
+        ("<=3", "write accelerator<=3"),
         ("", "leave it out"),
     ],
 )
@@ -182,6 +202,16 @@ def test_a_word_that_means_nothing_is_told_what_to_type(word: str, fix: str) -> 
     with pytest.raises(UsageError) as caught:
         parse([word])
     assert fix in caught.value.fix
+
+
+def test_architectures_may_be_called_as_other_programs_do() -> None:
+    assert names("arch=amd64") == names("arch=x86_64")
+    assert names("arch=aarch64") == names("arch=arm64")
+
+
+@pytest.mark.parametrize("word", ["memory>0", "nvme=0", "network>=0.0", "ebs!=0", "arch=arm*", "kind=n*", "arch~mac"])
+def test_zero_needs_no_unit_and_a_pattern_may_stand_for_a_choice(word: str) -> None:
+    assert names(word)
 
 
 def test_an_unknown_key_is_told_all_keys() -> None:
@@ -195,7 +225,7 @@ def test_an_unknown_key_is_told_all_keys() -> None:
     [
         ("g6.xlrge", "did you mean g6.xlarge"),
         ("g66.*", "name a family"),
-        ("H100", "write accelerator=h100"),
+        ("H100", "write accelerator=H100"),
         ("g6.[", "g6"),
     ],
 )
@@ -206,7 +236,8 @@ def test_a_name_of_no_instance_type_is_an_error(word: str, fix: str) -> None:
 
 
 def test_a_name_that_occurs_nowhere_is_a_hint_not_an_error() -> None:
-    assert found("accelerator=H300").hints == ("No offer has accelerator=h300. did you mean h200 or h100 or b300?",)
+    assert found("accelerator=H300").hints == ("No offer has accelerator=H300. Did you mean H200 or H100 or B300?",)
+    assert found("accelerator=L44").hints == ("No offer has accelerator=L44. Did you mean L4?",)
     (hint,) = found("region=eu-west-1").hints
     assert "us-east-1" in hint
     assert "brimful catalog refresh" in hint
@@ -247,3 +278,45 @@ def test_offers_of_the_same_price_stand_in_order_of_size() -> None:
     twins = [replace(item, usd_per_hour=1.0) for item in known if item.family == "c7a" and item.usd_per_hour]
     sizes = [item.vcpus for item in select(reversed(twins), parse([])).offers]
     assert sizes == sorted(size for size in sizes if size is not None)
+
+
+# --- the verb: regions, and services that have ended
+
+
+def shown(*words: str, region: str = "us-east-1", folder: Path = Path("/nonexistent")) -> Choice:
+    return show(load_config({"region": region, "catalog_dir": str(folder)}), words)
+
+
+@pytest.mark.parametrize("words", [("g6.xlarge",), (), ("status=withdrawn",)])
+def test_a_region_of_which_the_catalogue_knows_nothing_is_an_error_with_the_way_to_get_it(words) -> None:
+    with pytest.raises(UsageError) as caught:
+        shown(*words, region="eu-west-1")
+    assert "brimful catalog refresh --region eu-west-1" in caught.value.fix
+    assert "it has us-east-1" in caught.value.why
+
+
+def test_the_configured_region_counts_and_a_condition_on_the_region_counts_over_it(tmp_path) -> None:
+    moved = tuple(replace(item, region="eu-west-1") for item in OFFERS[:3])
+    write_table(tmp_path / "ec2-eu-west-1.json", Table("offers", date(2026, 8, 2), moved))
+    assert len(shown(region="eu-west-1", folder=tmp_path).instances) == 3
+    assert len(shown(region="us-east-1", folder=tmp_path).instances) == len(OFFERS)
+    assert len(shown("region=eu-west-1", folder=tmp_path).instances) == 3
+    assert len(shown("region=*", folder=tmp_path).instances) == len(OFFERS) + 3
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["Elastic Inference", "elastic-inference", "eia*", "eia1", "eia2.medium", "accelerator=eia1.medium", "eia?.*"],
+)
+def test_a_service_that_has_ended_is_found_by_every_name(words: str) -> None:
+    for asked in ((words,), tuple(words.split())):
+        choice = shown(*asked)
+        assert [item.service for item in choice.services] == ["Elastic Inference"]
+        assert not choice.instances
+
+
+def test_what_is_withdrawn_includes_the_services_unless_something_else_is_asked_too() -> None:
+    assert [item.service for item in shown("status=withdrawn").services] == ["Elastic Inference", "Elastic Graphics"]
+    assert not shown("status=withdrawn", "accelerator=V100").services
+    assert not shown("status=withdrawn", "p3").services
+    assert not shown("*").services

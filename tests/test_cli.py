@@ -8,12 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 import brimful
+from brimful.cli import complete
 from brimful.cli.app import VERBS, app, run
 from brimful.journal.read import query
 from brimful.report import text
+from brimful.verbs.show import list_runs
 
 DEPTH = [
     ["audit", "--example"],
@@ -215,6 +218,39 @@ def test_a_broken_journal_is_a_line_in_the_list_of_runs(cli):
     assert "damaged" in out
 
 
+def test_the_list_of_runs_keeps_each_id_in_one_piece_on_a_narrow_terminal(cli, monkeypatch):
+    cli("audit", "--run-dir", "runs", "-q")
+    (run_id,) = [path.name for path in Path("runs").iterdir()]
+    monkeypatch.setattr("brimful.report.text.width", lambda: 60)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert run_id in text.runs(list_runs(Path("runs")), Path("runs"))
+
+
+def test_a_record_is_told_without_repeating_its_kind(cli):
+    cli("audit", "--run-dir", "runs", "--probe", "fake:1xL4", "-q")
+    shown = cli("show", "last", "--run-dir", "runs")[1]
+    line = next(line for line in shown.splitlines() if line.split()[1:2] == ["device"] and "kind gpu" in line)
+    assert "device device" not in " ".join(line.split())
+    assert "device_kind" not in line
+
+
+def test_an_empty_journal_is_a_line_in_the_list_of_runs_and_show_last_goes_on_to_one_that_has_begun(cli):
+    cli("audit", "--run-dir", "runs", "-q")
+    Path("runs/99990101T000000-00000000").mkdir()
+    Path("runs/99990101T000000-00000000/journal.jsonl").touch()
+    assert "is empty" in cli("show", "--run-dir", "runs")[1]
+    assert cli("show", "last", "--run-dir", "runs")[0] == 0
+    assert "is empty" not in cli("audit", "--run-dir", "runs")[2]
+
+
+def test_a_run_directory_that_cannot_be_listed_is_an_error_and_bare_brimful_goes_on(cli):
+    Path("runs").touch()
+    code, _, err = cli("show", "--run-dir", "runs")
+    assert (code, "cannot be listed" in err) == (2, True)
+    code, out, _ = cli("--run-dir", "runs")
+    assert (code, "cannot be listed" in out) == (0, True)
+
+
 def test_an_interrupt_ends_with_130(cli, monkeypatch):
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -253,12 +289,133 @@ def test_a_full_stdout_is_an_error(unbuffered):
     assert "No space left on device" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "words", [["--help"], ["--version"], ["catalog", "show", "--help"], ["show", "none", "--json"]]
+)
+def test_help_and_version_and_errors_on_a_full_stdout_end_with_2_and_no_traceback(words):
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "brimful", *words]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    assert "error:" in done.stderr
+
+
+@pytest.mark.parametrize("words", ["config show --json", "--help"])
+def test_a_closed_stdout_is_an_error(words):
+    line = f"{sys.executable} -m brimful {words} >&-"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "it is closed" in done.stderr
+
+
+def test_both_streams_closed_are_no_traceback():
+    line = f"{sys.executable} -m brimful catalog refresh --region nowhere >&- 2>&-"
+    assert subprocess.run(["bash", "-c", line], check=False).returncode == 2
+
+
+INTERRUPTED = """
+import sys
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == sys.argv[1]:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+from brimful.cli import main
+sys.argv[1:] = ["catalog", "show", "g6.xlarge"]
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["brimful.cli.app", "click", "brimful.config", "brimful.cli.catalog", "rich.table"])
+def test_an_interrupt_while_modules_are_imported_ends_with_130_and_no_traceback(module):
+    code = INTERRUPTED.replace("sys.argv[1]:", repr(module) + ":")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.strip()) == (130, "")
+
+
+@pytest.mark.parametrize("name", ["catalog", "config"])
+def test_a_group_without_a_verb_shows_its_help(cli, name):
+    code, out, err = cli(name)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"Usage: brimful {name}")
+    assert "  show  " in err
+    code, out, _ = cli(name, "--json")
+    assert (code, json.loads(out)["fix"]) == (2, f"brimful {name} --help")
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_flags_may_stand_anywhere_before_and_behind_a_verb(cli, at):
+    words = ["catalog", "show", "g6.xlarge"]
+    words[at:at] = ["--json", "-q"]
+    assert json.loads(cli(*words)[1])["kind"] == "catalog"
+    runs = ["config", "show", "--json"]
+    runs[at:at] = ["--run-dir", "/elsewhere"]
+    assert json.loads(cli(*runs)[1])["settings"][0]["value"] == "/elsewhere"
+
+
+def test_an_error_on_a_terminal_has_colours_unless_no_color_forbids(cli, monkeypatch):
+    monkeypatch.setattr("click._compat.should_strip_ansi", lambda *_: False)
+    monkeypatch.setattr("click.utils.should_strip_ansi", lambda _, color=None: not (color is None or color))
+    assert "\x1b[31m" in cli("catlog")[2]
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" not in cli("catlog")[2]
+
+
 def test_a_working_directory_and_a_home_that_are_no_unicode_work(tmp_path):
     odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
     odd.mkdir()
     done = brimful_process("audit", "--json", cwd=odd, env={**os.environ, "HOME": str(odd)})
     assert done.returncode == 0, done.stderr
     assert "caf\\xe9" in json.loads(done.stdout)["journal"]
+
+
+NO_UTF8 = os.fsdecode(b"n\xff")
+
+
+@pytest.mark.parametrize("option", ["--inventory", "--history", "--probe", "--region", "--run-dir"])
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=["text", "json"])
+def test_an_argument_that_is_no_utf8_is_an_answer_or_an_error_and_never_a_traceback(cli, option, form):
+    prefix = {"--probe": "file:", "--history": "trace:"}.get(option, "")
+    code, out, err = cli("audit", option, prefix + NO_UTF8, *form)
+    assert (code, "Traceback" in err) == (0 if option == "--run-dir" else 2, False)
+    assert "udcff" not in out + err
+    assert "n\\xff" in (out + err).replace("\\\\", "\\")
+
+
+@pytest.mark.parametrize("words", [[NO_UTF8], ["catalog", "show", f"accelerator={NO_UTF8}"], ["show", NO_UTF8]])
+def test_a_word_that_is_no_utf8_is_told_back_readably(cli, words):
+    _, out, err = cli(*words)
+    assert "n\\xff" in out + err
+    assert json.loads(cli(*words, "--json")[1])
+
+
+def test_files_and_folders_whose_names_are_no_utf8_are_used_and_cited(cli, monkeypatch):
+    Path(NO_UTF8).mkdir()
+    monkeypatch.chdir(NO_UTF8)
+    Path(NO_UTF8 + ".toml").write_text('[[machines]]\nid = "i-1"\ninstance = "g6.xlarge"\n')
+    Path("u.csv").write_text("time_s,device,utilization_percent\n0,i-1,50\n")
+    monkeypatch.setattr(sys, "argv", ["brimful", "audit", NO_UTF8])
+    code, out, err = cli("audit", "--inventory", NO_UTF8 + ".toml", "--history", "trace:u.csv", "--run-dir", "runs")
+    assert (code, "Traceback" in err) == (0, False), out + err
+    shown = json.loads(cli("show", "last", "--run-dir", "runs", "--json")[1])
+    assert any(item["where"].endswith("n\\xff.toml") for item in shown["records"] if item["kind"] == "source")
+    assert "n\\xff.toml" in cli("show", "last", "--run-dir", "runs")[1]
+
+
+def test_a_setting_that_holds_bytes_that_are_no_utf8_reads_alike_in_both_forms(cli, monkeypatch):
+    monkeypatch.setenv("BRIMFUL_INVENTORY", f"/{NO_UTF8}/m.toml")
+    assert "/n\\xff/m.toml" in cli("config", "show")[1]
+    settings = json.loads(cli("config", "show", "--json")[1])["settings"]
+    assert "/n\\xff/m.toml" in [item["value"] for item in settings]
+
+
+@pytest.mark.parametrize("region", ["us-east-1;reboot", "Us East", "$(reboot)"])
+def test_a_region_that_no_cloud_could_have_is_refused(cli, region):
+    code, _, err = cli("audit", "--region", region)
+    assert code == 2
+    assert "region cannot be" in err
 
 
 # --- what a newcomer meets
@@ -271,6 +428,37 @@ def test_the_completion_of_the_shell_knows_the_verbs(monkeypatch, capfd):
     with pytest.raises(SystemExit):
         run([])
     assert "catalog" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("brimful audit --probe ", "plain,fake:"),
+        ("brimful audit --history t", "plain,trace:"),
+        ("brimful audit --inventory ", "file,"),
+        ("brimful --run-dir runs show ", "plain,last"),
+        ("brimful show --run-dir runs 2", "plain,20"),
+        ("brimful catalog show acc", "plain,accelerator="),
+        ("brimful catalog show status=w", "plain,status=withdrawn"),
+        ("brimful audit --fail-on ", "plain,medium"),
+    ],
+)
+def test_the_completion_of_the_shell_knows_files_runs_back_ends_and_filters(cli, capfd, monkeypatch, line, offered):
+    cli("audit", "-q", "--run-dir", "runs")
+    words = line.split()
+    monkeypatch.setenv("_BRIMFUL_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(words) if line.endswith(" ") else len(words) - 1))
+    with pytest.raises(SystemExit):
+        run([])
+    assert offered in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("broken", ["BRIMFUL_REGOIN", "BRIMFUL_RUN_DIR"])
+def test_completion_says_no_error(tmp_path, monkeypatch, broken):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(broken, str(tmp_path / "file"))
+    assert complete.run_ids(click.Context(app), app.params[0], "") == []
 
 
 def test_colours_are_for_terminals_and_no_color_is_kept(monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,60 @@ def test_a_file_that_is_no_toml_is_refused(home, content):
     (home / "project/brimful.toml").write_bytes(content)
     with pytest.raises(ConfigError, match="cannot be read"):
         loaded(home)
+
+
+def test_a_byte_order_mark_is_passed_over(home):
+    (home / "project/brimful.toml").write_bytes(b'\xef\xbb\xbfregion = "eu-west-1"\n')
+    assert loaded(home)["region"][0] == "eu-west-1"
+
+
+def test_a_configuration_that_is_a_folder_or_a_link_to_nowhere_is_refused_and_not_passed_over(home):
+    (home / "project/brimful.toml").mkdir()
+    with pytest.raises(ConfigError, match="cannot be read") as caught:
+        loaded(home)
+    assert "directory" in caught.value.why
+    (home / "project/brimful.toml").rmdir()
+    (home / "project/brimful.toml").symlink_to("nowhere")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        loaded(home)
+
+
+def test_a_broken_pyproject_that_is_about_brimful_is_refused(home):
+    (home / "project/pyproject.toml").write_text('[tool.brimful]\nregion = "eu-west-1\n')
+    with pytest.raises(ConfigError, match=r"pyproject\.toml cannot be read"):
+        loaded(home)
+
+
+@pytest.mark.parametrize("value", ["", "relative"])
+def test_an_empty_home_is_the_one_that_the_system_knows_and_never_the_root(home, value):
+    mine = pwd.getpwuid(os.getuid()).pw_dir
+    assert loaded(home, HOME=value)["run_dir"][0] == f"{mine}/.local/state/brimful/runs"
+
+
+def test_a_user_without_a_home_is_told_to_name_one(home, monkeypatch):
+    def nobody(_: int) -> None:
+        raise KeyError
+
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    with pytest.raises(ConfigError, match="no home folder") as caught:
+        loaded(home, HOME="")
+    assert "HOME=" in caught.value.fix
+
+
+@pytest.mark.parametrize("value", ["~nobody-has-this-name/runs", "a\\u0000b"])
+def test_a_path_that_cannot_be_is_refused(home, value):
+    (home / "project/brimful.toml").write_text(f'run_dir = "{value}"')
+    with pytest.raises(ConfigError, match="run_dir cannot be") as caught:
+        loaded(home)
+    assert "a path" in caught.value.fix
+
+
+def test_a_working_directory_that_is_gone_is_an_error_for_people(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(ConfigError, match="working directory"):
+        load(env={"HOME": str(tmp_path)})
 
 
 def test_a_misspelt_variable_is_told_the_right_name(home):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -69,6 +70,16 @@ def test_an_audit_on_a_full_disk_says_so_and_leaves_a_journal_that_can_be_read(s
     assert run(["audit", "--example", "--run-dir", str(small / "runs")]) == 2
     assert "No space left" in capfd.readouterr().err
     assert list(query(small / "runs"))
+
+
+def test_a_run_that_the_full_disk_did_not_let_begin_leaves_nothing_behind(small, capfd):
+    with (small / "ballast").open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(b"\0" * 4096)
+    assert run(["audit", "--run-dir", str(small / "runs")]) == 2
+    assert "No space left" in capfd.readouterr().err
+    assert run(["show", "--run-dir", str(small / "runs")]) == 0
+    assert "no run yet" in capfd.readouterr().out
 
 
 def test_a_read_only_disk_is_an_error_with_a_way_out(small, capfd):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -10,6 +13,7 @@ import pytest
 from tools.write_docs import ROOT, commands, out_of_date, pages
 
 from brimful.config import KEYS
+from brimful.model import units
 from brimful.registry import BACKENDS
 
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)(?:#[^)]*)?\)")
@@ -42,6 +46,27 @@ def test_every_back_end_is_documented():
     for seam, table in BACKENDS.items():
         for name in table:
             assert re.search(rf"\| {seam} \| `{name}`", page), f"docs/backends.md does not list the {seam} {name}"
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text("utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def test_the_back_end_of_the_docs_works_as_it_is_written(tmp_path):
+    for block in blocks("docs/backends.md", "python"):
+        name = re.match(r"# (\w+\.py)\n", block)
+        assert name, "the first line of a block names its file"
+        (tmp_path / name[1]).write_text(block)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:cov", str(tmp_path)]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "1 passed" in done.stdout
+
+
+def test_the_docs_name_every_unit_that_a_metric_may_end_in():
+    page = (ROOT / "docs/backends.md").read_text("utf-8")
+    assert [end for end, _, _ in units._RANGES if f"`{end}`" not in page] == []
 
 
 def test_every_file_that_the_architecture_names_is_there():

@@ -102,6 +102,10 @@ def test_a_last_line_that_lacks_only_its_line_feed_is_whole(writer):
     assert [record.noun.what for record in read(writer.directory).records[1:]] == ["last", "next"]
 
 
+def test_a_command_line_that_is_no_utf8_is_recorded_readably():
+    assert new_run("0", ("brimful", os.fsdecode(b"n\xff"))).command == ("brimful", "n\\xff")
+
+
 def test_zeros_that_a_power_cut_leaves_at_the_end_are_passed_over(writer):
     writer.append(a_finding())
     with file_of(writer).open("ab") as file:
@@ -150,7 +154,7 @@ def test_a_kind_that_a_later_brimful_added_is_passed_over_with_a_warning(writer)
         file.write(b'{"kind":"dream","id":"r/7","at":"now"}\n')
     journal = read(writer.directory)
     assert len(journal.records) == 1
-    assert "1 records of the unknown kind 'dream'" in journal.warnings[0]
+    assert "1 record of an unknown kind, 'dream', passed over" in journal.warnings[0]
 
 
 def test_an_optional_field_of_a_later_brimful_is_ignored(writer):
@@ -308,6 +312,93 @@ def test_every_refusal_of_the_disk_has_a_fix(tmp_path, monkeypatch, number):
         Writer.create(tmp_path, new_run("0.1"))
     assert caught.value.fix
     assert os.strerror(number) in caught.value.why
+
+
+def test_a_run_that_could_not_begin_leaves_nothing_behind(tmp_path, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", refuse)
+    with pytest.raises(StorageError, match="cannot be written"):
+        Writer.create(tmp_path / "runs", new_run("0.1"))
+    assert runs(tmp_path / "runs") == []
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+def test_a_run_without_room_for_its_journal_leaves_no_folder_behind(tmp_path, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(StorageError):
+        Writer.create(tmp_path / "runs", new_run("0.1"))
+    monkeypatch.undo()
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+def test_an_empty_journal_is_said_to_be_empty_and_is_not_the_last_run(tmp_path):
+    with Writer.create(tmp_path, new_run("0.1")) as writer:
+        pass
+    empty = tmp_path / "99990101T000000-00000000"
+    empty.mkdir()
+    (empty / "journal.jsonl").touch()
+    assert find_run(tmp_path, "last") == writer.directory
+    with pytest.raises(JournalError, match="is empty") as caught:
+        read(empty)
+    assert caught.value.fix.endswith(f"rm {empty}/journal.jsonl")
+    assert len(list(query(tmp_path))) == 1
+
+
+def test_a_run_directory_that_cannot_be_listed_is_an_error_and_not_an_absence(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(JournalError, match="cannot be listed") as caught:
+        runs(tmp_path / "file")
+    assert "--run-dir" in caught.value.fix
+    assert runs(tmp_path / "nowhere") == []
+    broken: list[JournalError] = []
+    assert list(query(tmp_path / "file", broken=broken)) == []
+    assert len(broken) == 1
+    with pytest.raises(JournalError):
+        list(query(tmp_path / "file"))
+
+
+def test_a_run_whose_folder_is_closed_to_us_is_listed_and_not_lost(tmp_path, monkeypatch):
+    with Writer.create(tmp_path, new_run("0.1")) as writer:
+        pass
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "exists", refuse)
+    assert runs(tmp_path) == [writer.directory]
+
+
+@pytest.mark.parametrize("name", ["a" * 5000, "a\0b"])
+def test_a_name_that_no_path_can_have_names_no_run(tmp_path, name):
+    with pytest.raises(UsageError, match="names no run"):
+        find_run(tmp_path, name)
+
+
+def test_many_runs_are_counted_when_not_all_are_named(tmp_path):
+    for number in range(7):
+        Writer.create(tmp_path, Run(run=f"a{number}", v=1, version="0", host="h", started_at="t")).close()
+    with pytest.raises(UsageError, match="'a' names 7 runs") as caught:
+        find_run(tmp_path, "a")
+    assert caught.value.why.endswith("there is a2, a3, a4, a5, a6 and 2 more")
+
+
+def test_the_fix_for_a_damaged_journal_can_be_typed_as_it_stands(tmp_path):
+    root = Path(os.fsdecode(os.fsencode(tmp_path) + b"/it's caf\xe9"))
+    with Writer.create(root, new_run("0.1")) as writer:
+        writer.append(a_finding())
+    good = file_of(writer).read_bytes()
+    file_of(writer).write_bytes(good + b"\xff\xff\n{}\n")
+    with pytest.raises(JournalError) as caught:
+        read(writer.directory)
+    assert "it is not text in UTF-8" in caught.value.why or "no JSON" in caught.value.why
+    command = caught.value.fix.partition("keeps them: ")[2]
+    subprocess.run(["bash", "-c", command], check=True, cwd=tmp_path)
+    assert (tmp_path / "good.jsonl").read_bytes() == good
 
 
 def test_a_run_directory_in_a_path_that_is_no_unicode_works(tmp_path):

@@ -197,11 +197,14 @@ def test_the_native_module_can_be_left_aside(monkeypatch):
 
 def test_without_the_native_module_one_line_says_so_and_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "brimful._native", None)
-    assert native.state() == (False, "the native module is not built (no C++ compiler at install)")
+    assert native.state() == (
+        False,
+        "the native module is not built (installed without a C++ compiler, or with BRIMFUL_PURE=1)",
+    )
     line = native.notice()
     assert line is not None
     assert "\n" not in line
-    assert "pip install --force-reinstall" in line
+    assert "pip install" in line
     assert crc32c(b"123456789") == 0xE3069283
     assert native.crc32c_paths() == ("python",)
 

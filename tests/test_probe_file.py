@@ -153,7 +153,7 @@ def test_an_old_value_keeps_its_old_time(path):
         ("{\n", "its format is not known"),
         ('{"other": 1}', "its format is not known"),
         ("\x00\x01", "its format is not known"),
-        (b"\xff\xfe\x00", "invalid start byte"),
+        (b"\xff\xfe\x00", "it is not text in UTF-8 (byte 0)"),
         ("time_s,device,metric,value\n1,gpu0,power_watts\n", "line 2 has 3 cells, and the first has 4"),
         ("time_s,device,metric,value\n1,gpu0,power_watts,nan\n", "line 2: power_watts is 'nan', which is no number"),
         ("time_s,device,metric,value\n1,gpu0,power_watts,inf\n", "which is no number"),

@@ -53,6 +53,9 @@ NOW = datetime(2027, 1, 15, 12, tzinfo=UTC)
 REGION = "eu-west-1"
 
 
+DEFAULTS = {name: getattr(ec2_catalog, name) for name in ("CONNECT_S", "READ_S", "ATTEMPTS")}
+
+
 @pytest.fixture(autouse=True)
 def _fake_credentials(monkeypatch):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
@@ -295,6 +298,22 @@ def test_prices_are_asked_for_where_the_price_list_is_served(config, region, hom
     played = Played(AmazonEC2=[{"PriceList": [price("g6.xlarge", regionCode=region)]}])
     read_anew(config, played, regions=(region,))
     assert {place for place, operation, _ in played.asked if operation == "get_products"} == {home}
+
+
+def test_each_question_is_told_before_it_is_asked_since_its_answer_may_never_come(config):
+    told: list[str] = []
+    clients = Played()
+    with pytest.raises(BrimfulError):
+        read_anew(config, clients, regions=("no-such-region",), tell=told.append)
+    assert told == []
+    read_anew(config, clients, tell=told.append)
+    first = next(line for line in told if "ec2:DescribeInstanceTypes" in line)
+    assert "asking for" in first
+
+
+def test_a_silent_server_is_given_up_after_about_a_minute():
+    pauses_s = sum(2**attempt for attempt in range(DEFAULTS["ATTEMPTS"] - 1))  # botocore: at most 1, 2, 4, 8 s
+    assert max(DEFAULTS["CONNECT_S"], DEFAULTS["READ_S"]) * DEFAULTS["ATTEMPTS"] + pauses_s <= 65
 
 
 def test_the_policy_in_the_docs_is_the_one_that_errors_print():
@@ -1105,8 +1124,10 @@ def test_a_page_that_is_not_from_aws_is_half_an_answer(old, config, monkeypatch)
 
 
 def test_the_limits_of_the_clients_are_those_that_the_docs_name():
-    module = Path(ec2_catalog.__file__).read_text("utf-8")
-    assert "CONNECT_S, READ_S, ATTEMPTS = 5, 30, 5" in module
+    page = " ".join((DOCS / "refresh.md").read_text("utf-8").split())
+    connect_s, read_s, attempts = DEFAULTS.values()
+    assert f"Each connection may take {connect_s} seconds, each page {read_s}" in page
+    assert f"asked at most {attempts} times" in page
     made = Clients().make("pricing", "us-east-1").meta.config
     assert made.retries["mode"] == "standard"
 

@@ -7,9 +7,11 @@ import types
 import pytest
 
 from brimful import registry
+from brimful.config import load
 from brimful.model.errors import BrimfulError, Unavailable, UsageError
 from brimful.probes.fake import FakeProbe
 from brimful.seams import Cloud, Engine, History, Probe, Reader, Store
+from brimful.verbs.audit import Sources, audit
 
 SEAMS = {"probe": Probe, "engine": Engine, "store": Store, "cloud": Cloud, "reader": Reader, "history": History}
 OURS = [(seam, name) for seam, table in registry.BACKENDS.items() for name in table]
@@ -139,6 +141,65 @@ def test_whatever_a_check_raises_is_a_state(announce, raised, said):
 def test_a_class_without_a_check_is_a_state(announce):
     announce("mine", "their_module:Thing", Thing=object)
     assert "AttributeError" in state("mine").reason
+
+
+class Raises(FakeProbe):
+    """Raises where it is told to."""
+
+    where = ""
+
+    def __init__(self, where):
+        if self.where == "__init__":
+            raise ZeroDivisionError("in __init__")
+        super().__init__(where)
+
+    @classmethod
+    def check(cls):
+        if cls.where == "check":
+            raise ZeroDivisionError("in check")
+
+    def devices(self):
+        if self.where == "exit":
+            raise SystemExit("in exit")
+        if self.where == "devices":
+            raise ZeroDivisionError("in devices")
+        return super().devices()
+
+
+@pytest.mark.parametrize("where", ["check", "__init__", "devices", "exit"])
+def test_whatever_a_strangers_back_end_raises_in_an_audit_is_an_error_that_names_it(announce, tmp_path, where):
+    announce("boom", "their_module:Boom", Boom=type("Boom", (Raises,), {"where": where}))
+    with pytest.raises(Unavailable, match="the probe 'boom' has failed") as caught:
+        audit(load({"run_dir": str(tmp_path)}), Sources(probes=("boom",)))
+    assert f"in {where}" in caught.value.why
+    assert "their_module:Boom" in caught.value.fix
+
+
+def test_a_class_without_a_check_cannot_be_opened_and_is_named(announce):
+    announce("mine", "their_module:Thing", Thing=object)
+    with pytest.raises(Unavailable, match="the probe 'mine' has failed") as caught:
+        registry.open_backend("probe", "mine:x")
+    assert "has no attribute 'check'" in caught.value.why
+
+
+def test_a_mistake_of_ours_keeps_its_own_name(monkeypatch):
+    monkeypatch.setattr(FakeProbe, "check", None)
+    with pytest.raises(TypeError):
+        registry.open_backend("probe", "fake")
+
+
+def test_an_interrupt_within_a_strangers_back_end_stays_an_interrupt(announce):
+    announce("mine", "their_module:Probe", Probe=FakeProbe)
+    with pytest.raises(KeyboardInterrupt), registry.blaming("probe", "mine"):
+        raise KeyboardInterrupt
+
+
+def test_a_stranger_with_a_name_of_ours_is_named_as_passed_over(announce):
+    announce("host", "their_module:Probe", Probe=FakeProbe)
+    (found,) = [item for item in registry.states() if item.name == "host (their_module:Probe)"]
+    assert not found.available
+    assert "passed over" in found.reason
+    assert "another name" in str(found.fix)
 
 
 def test_a_class_without_a_text_is_available_all_the_same(announce):

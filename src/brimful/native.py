@@ -21,6 +21,7 @@ from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from brimful.model.errors import ConfigError, DataError
+from brimful.model.installed import again
 from brimful.model.text import readable_path
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 ISA_VARIABLE = "BRIMFUL_NATIVE_ISA"
 MAX_BYTES_AHEAD = 64 * 1024**2
-
-_REBUILD = "pip install --force-reinstall --no-cache-dir brimful"
 
 _FIXES = {
     errno.ENOENT: "check the path, or leave the file out",
@@ -87,7 +86,7 @@ def notice() -> str | None:
     """Return the one line to show, once, before work that is slow for want of the native module; else None."""
     if os.environ.get(ISA_VARIABLE) or state().available:
         return None  # whoever forces a way knows what they asked for
-    return f"brimful: {state().reason}; pure Python is used, slower: apt-get install g++ && {_REBUILD}"
+    return f"brimful: {state().reason}; pure Python is used, slower: apt-get install g++ && {again()}"
 
 
 def crc32c(data: ReadableBuffer, value: int = 0) -> int:
@@ -168,12 +167,12 @@ def _ways() -> _Ways:
     try:
         return _native_ways(forced)
     except ModuleNotFoundError:
-        reason = "the native module is not built (no C++ compiler at install)"
+        reason = "the native module is not built (installed without a C++ compiler, or with BRIMFUL_PURE=1)"
     except ImportError as error:
         reason = f"the native module does not load ({error})"
     if forced:
         raise ConfigError(
-            f"{ISA_VARIABLE}={forced} cannot be kept", why=reason, fix=f"unset {ISA_VARIABLE}, or rebuild: {_REBUILD}"
+            f"{ISA_VARIABLE}={forced} cannot be kept", why=reason, fix=f"unset {ISA_VARIABLE}, or rebuild: {again()}"
         )
     return _pure_ways(reason)
 

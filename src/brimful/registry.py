@@ -6,6 +6,7 @@ announces its class in the entry-point group `brimful.<seam>`, e.g. `brimful.pro
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import importlib.metadata
@@ -55,9 +56,9 @@ def find(seam: str, name: str) -> Any:
     table = names(seam)
     if name not in table:
         raise UsageError(
-            f"no {seam} is called {name!r}",
+            f"no {seam} is called '{name}'",
             why=f"the known ones are {', '.join(sorted(table)) or 'none'}",
-            fix=f"choose one of them, or install the package that provides {name!r} (see brimful doctor)",
+            fix=f"choose one of them, or install the package that provides '{name}' (see brimful doctor)",
         )
     module, _, attribute = table[name].partition(":")
     try:
@@ -76,15 +77,52 @@ def open_backend(seam: str, spec: str) -> Any:
     """Open `name` or `name:address`, e.g. `open_backend("history", "trace:gpu.csv")`."""
     name, _, where = spec.partition(":")
     cls = find(seam, name)
-    cls.check()
-    return cls(where)
+    with blaming(seam, spec):
+        cls.check()
+        return cls(where)
+
+
+@contextlib.contextmanager
+def blaming(seam: str, spec: str) -> Iterator[None]:
+    """Turn what a stranger's back-end raises within a `with` block into an error for people that names it.
+
+    What ours raise is let through: it is a mistake of ours, and its traceback is how to find it.
+    """
+    name = spec.partition(":")[0]
+    try:
+        yield
+    except (BrimfulError, KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # as in find: a stranger's code may raise anything
+        if name in BACKENDS[seam]:
+            raise
+        where = names(seam).get(name, name)
+        raise Unavailable(
+            f"the {seam} '{name}' has failed",
+            why=f"{where}: {_said(error)}",
+            fix=f"leave it out, or repair or uninstall the package that provides {where}; -v shows where it failed",
+        ) from error
 
 
 def states() -> Iterator[BackendState]:
     """Yield the state of every back-end; a broken one is a state, never an exception."""
-    for seam in BACKENDS:
+    for seam, ours in BACKENDS.items():
         for name in names(seam):
             yield _state(seam, name)
+        for point in importlib.metadata.entry_points(group=f"brimful.{seam}"):
+            if point.name in ours:
+                yield _passed_over(seam, point.name, point.value)
+
+
+def _passed_over(seam: str, name: str, value: str) -> BackendState:
+    """Return the state of a stranger that took a name of ours."""
+    return BackendState(
+        seam=seam,
+        name=printable(f"{name} ({value})"),
+        available=False,
+        reason=f"it is passed over: brimful has a {seam} called {name} itself",
+        fix="ask the author of that package to announce it under another name",
+    )
 
 
 def _state(seam: str, name: str) -> BackendState:

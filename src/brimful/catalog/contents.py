@@ -17,6 +17,7 @@ from brimful.model.noun import Noun
 
 SHIPPED = Path(__file__).parent / "data"
 MANIFEST = "manifest.json"
+TABLES = ("offers", "accelerators", "cpus", "drivers", "xids", "dcgm_errors", "neuron_packages", "ended_services")
 REGION = "us-east-1"
 _N = TypeVar("_N", bound=Noun)
 
@@ -87,6 +88,14 @@ class Catalog:
     def dates(self) -> dict[str, date]:
         """The date of each table, without reading it."""
         return {item.table: item.date for item in sorted(self.files, key=lambda item: item.date)}
+
+    def read_all(self) -> None:
+        """Read every table now, so that a damaged one is an error here and not in the middle of some work."""
+        from brimful.catalog.practices import practices  # noqa: PLC0415 - TOML is not needed to look up an offer
+
+        for table in TABLES:
+            getattr(self, table)
+        practices()
 
     def offer(self, instance: str, region: str = REGION) -> Offer | None:
         """Return the offer of an instance type in a region."""

@@ -21,7 +21,6 @@ import contextlib
 import hashlib
 import os
 import re
-import shlex
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,8 @@ from typing import Any
 import msgspec
 
 from brimful.model.errors import CatalogError, StorageError
-from brimful.model.text import readable_path
+from brimful.model.installed import restored
+from brimful.model.text import readable_path, reason, shell_path
 
 VERSION = 1
 _ZEROS = b"0" * 64
@@ -74,9 +74,11 @@ class File:
         """Return the error that says what is wrong with this file and what to type."""
         name = readable_path(self.path)
         if self.shipped:
-            fix = "reinstall it: pip install --force-reinstall --no-deps brimful"
+            fix = f"get it back: {restored(self.path)}"
         else:
-            fix = f"remove it: rm {shlex.quote(name)} (the shipped catalogue then counts; catalog refresh renews it)"
+            command = "rm -r" if self.path.is_dir() else "rm"
+            then = "the shipped catalogue then counts; catalog refresh renews it"
+            fix = f"remove it: {command} {shell_path(self.path)} ({then})"
         return CatalogError(f"the catalogue file {name} {what}", why=why, fix=fix)
 
     def read(self) -> Document:
@@ -84,12 +86,12 @@ class File:
         try:
             data = self.path.read_bytes()
         except OSError as error:
-            raise self.error("cannot be read", f"{error.strerror or error}") from error
+            raise self.error("cannot be read", reason(error)) from error
         self.check_seal(data)
         try:
             document = _DECODER.decode(data)
         except _UNREADABLE as error:
-            raise self.error("is not in the form of a catalogue", str(error)) from error
+            raise self.error("is not in the form of a catalogue", reason(error)) from error
         self._check_head(document)
         return document
 

@@ -6,6 +6,11 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from brimful.catalog.form import File
+from brimful.model.text import reason
+
+TABLE = Path(__file__).parent / "practices.toml"
+
 
 @dataclass(frozen=True, slots=True)
 class Practice:
@@ -20,8 +25,16 @@ class Practice:
     fix: str
 
 
-def practices() -> tuple[Practice, ...]:
-    """Read the table, in order of number."""
-    with (Path(__file__).parent / "practices.toml").open("rb") as file:
-        rows = tomllib.load(file)["practice"]
-    return tuple(Practice(**{**row, "concerns": tuple(row["concerns"])}) for row in rows)
+def practices(path: Path | None = None) -> tuple[Practice, ...]:
+    """Read the table, in order of number; a damaged one is a CatalogError like that of any other table."""
+    path = path or TABLE
+    file = File(path, shipped=True)
+    try:
+        rows = tomllib.loads(path.read_text("utf-8"))["practice"]
+        return tuple(Practice(**{**row, "concerns": tuple(row["concerns"])}) for row in rows)
+    except OSError as error:
+        raise file.error("cannot be read", reason(error)) from error
+    except KeyError as error:
+        raise file.error("is damaged", f"it has no {error}") from error
+    except (ValueError, TypeError) as error:  # not UTF-8 and not TOML are both ValueErrors
+        raise file.error("is damaged", reason(error)) from error

@@ -6,7 +6,11 @@ import sys
 
 
 def main() -> None:
-    """Run the command line and end the process with its exit code."""
-    from brimful.cli.app import run  # noqa: PLC0415 - importing brimful.cli alone stays free of click
+    """Run the command line and end the process with its exit code; an interrupt counts from here on, imports too."""
+    try:
+        from brimful.cli.app import run  # noqa: PLC0415 - importing brimful.cli alone stays free of click
 
-    sys.exit(run(sys.argv[1:]))
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code)

@@ -29,7 +29,7 @@ VERBS: dict[str, tuple[str, str]] = {
 }
 
 
-class VerbGroup(click.Group):
+class VerbGroup(session.Group):
     """Knows its verbs by name and help line without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -42,7 +42,7 @@ class VerbGroup(click.Group):
         if cmd_name not in VERBS:
             near = difflib.get_close_matches(cmd_name, VERBS, n=1)
             hint = f"did you mean `brimful {near[0]}`?" if near else "brimful --help lists the verbs"
-            raise UsageError(f"there is no verb {cmd_name!r}", why=f"the verbs are {', '.join(VERBS)}", fix=hint)
+            raise UsageError(f"there is no verb '{cmd_name}'", why=f"the verbs are {', '.join(VERBS)}", fix=hint)
         command: click.Command = importlib.import_module(VERBS[cmd_name][0]).command
         del ctx
         return command
@@ -58,7 +58,14 @@ class VerbGroup(click.Group):
     cls=VerbGroup, invoke_without_command=True, subcommand_metavar="[VERB] [ARGS]...", context_settings=session.HELP
 )
 @session.flags
-@click.version_option(package_name="brimful", message="brimful %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=session.print_version,
+    help="Show the version and exit.",
+)
 @click.pass_context
 def app(ctx: click.Context, /, **flags: Any) -> None:
     """Tell whether a workload is on the right hardware, whether that hardware is full, and whether it may go.

@@ -6,11 +6,18 @@ import sys
 
 import click
 
+from brimful.cli import complete
 from brimful.cli.session import Session, verb
 
 
 @verb("audit", "inventory", "history", "region", "fail_on")
-@click.option("--probe", "probes", multiple=True, help="Devices to look at, as name:address. [default: host]")
+@click.option(
+    "--probe",
+    "probes",
+    multiple=True,
+    help="Devices to look at, as name:address. [default: host]",
+    shell_complete=complete.backends("probe"),
+)
 @click.option("--example", is_flag=True, help="Add the bundled example: a simulated fleet and its history.")
 @click.option("--all", "every", is_flag=True, help="Show the row of each practice.")
 def command(session: Session, *, probes: tuple[str, ...], example: bool, every: bool) -> int:

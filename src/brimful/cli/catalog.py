@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import click
 
-from brimful.cli.session import HELP, Session, verb
+from brimful.cli import complete
+from brimful.cli.session import Session, group, verb
+
+command = group("catalog", "Show and refresh what can be rented, at what price.")
 
 
-@click.group("catalog", context_settings=HELP)
-def command() -> None:
-    """Show and refresh what can be rented, at what price."""
-
-
-@verb("show")
-@click.argument("words", metavar="[FILTER]...", nargs=-1)
+@verb("show", "region")
+@click.argument("words", metavar="[FILTER]...", nargs=-1, shell_complete=complete.filters)
 def show(session: Session, *, words: tuple[str, ...]) -> None:
     """Show what can be rented, cheapest first.
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import click
 
-from brimful.cli.session import HELP, Session, verb
+from brimful.cli.session import Session, group, verb
 
-
-@click.group("config", context_settings=HELP)
-def command() -> None:
-    """Show the settings and where each comes from."""
+command = group("config", "Show the settings and where each comes from.")
 
 
 @verb("show")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from brimful.cli import complete
 from brimful.cli.session import Session, verb
 
 
 @verb("show")
-@click.argument("run", required=False)
+@click.argument("run", required=False, shell_complete=complete.run_ids)
 def command(session: Session, run: str | None) -> None:
     """Show a RUN (an id, the beginning of one, a path, or `last`); without one, list the runs."""
     from brimful.report import json, text  # noqa: PLC0415

@@ -17,7 +17,8 @@ from brimful.clouds.aws_errors import explained, half_answer, is_denial
 from brimful.clouds.ec2_prices import COMPONENTS, EC2_FILTERS, SPOT_PRODUCTS, Rates, on_demand, sagemaker, spot
 from brimful.model.errors import CloudError, ConfigError, Unavailable, UsageError
 
-CONNECT_S, READ_S, ATTEMPTS = 5, 30, 5
+# A server that never answers is given up after about a minute: 5 times 10 s, and at most 15 s of pauses between them.
+CONNECT_S, READ_S, ATTEMPTS = 4, 10, 5
 _T = TypeVar("_T")
 _MOST_PAGES = 1000  # far above any real answer: a server that always has one page more must not hold us for ever
 # The price list of every region is served from these three; the nearest one is asked.
@@ -231,6 +232,7 @@ class _Asked:
     ) -> list[Any]:
         """Return the rows of all pages; without any, the answer is by halves unless it may be empty."""
         rows: list[Any] = []
+        self._tell(f"{self._region}: asking for {action} (a server that does not answer is given up after a minute)")
         with explained(action, self._region):
             for number, page in enumerate(_pages(client, operation, arguments), 1):
                 found = page.get(key) if isinstance(page, Mapping) else None

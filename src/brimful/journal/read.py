@@ -14,9 +14,10 @@ from brimful.journal.schema import KINDS, VERSION
 from brimful.model.errors import JournalError, UsageError
 from brimful.model.evidence import Run
 from brimful.model.noun import Noun
-from brimful.model.text import readable_path
+from brimful.model.text import counted, readable_path, reason, shell_path
 
 FILE_NAME = "journal.jsonl"
+_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,34 +49,73 @@ def read(where: Path) -> Journal:
     except OSError as error:
         raise JournalError(
             f"the journal {readable_path(path)} cannot be read",
-            why=error.strerror or str(error),
+            why=reason(error),
             fix="check the path and its permissions; brimful show without a RUN lists the runs",
         ) from error
+    if not data:
+        raise JournalError(
+            f"the journal {readable_path(path)} is empty",
+            why="its run ended before the first record was written: it was killed, or the disk was full",
+            fix=f"nothing is lost; remove it: rm {shell_path(path)}",
+        )
     return _Parser(path, data).journal()
 
 
 def runs(root: Path) -> list[Path]:
-    """Return the directories of all runs under a run directory, oldest first."""
+    """Return the directories of all runs under a run directory, oldest first; none when there is no such directory."""
     try:
-        return sorted(item.parent for item in root.glob(f"*/{FILE_NAME}"))
-    except OSError:
+        return sorted(item for item in root.iterdir() if _has_journal(item))
+    except FileNotFoundError:
         return []
+    except OSError as error:
+        raise JournalError(
+            f"the runs under {readable_path(root)} cannot be listed",
+            why=reason(error),
+            fix="make it a folder that this user can read, or name another one with --run-dir",
+        ) from error
+
+
+def _has_journal(directory: Path) -> bool:
+    try:
+        return (directory / FILE_NAME).exists()
+    except PermissionError:
+        return True  # whoever reads it is told that it cannot be read; passed over, it would be silently lost
+
+
+def has_begun(directory: Path) -> bool:
+    """Say whether a run has a record; one that was killed, or found the disk full, right at its start has none."""
+    try:
+        return (directory / FILE_NAME).stat().st_size > 0
+    except OSError:
+        return True
 
 
 def find_run(root: Path, name: str) -> Path:
-    """Return the directory of a run: by path, by (the beginning of) its id, or `last`."""
-    if (Path(name) / FILE_NAME).is_file() or Path(name).is_file():
+    """Return the directory of a run: by path, by (the beginning of) its id, or `last`, the last that has a record."""
+    if _is_run(Path(name)):
         return Path(name)
     known = runs(root)
-    hits = known[-1:] if name == "last" else [run for run in known if run.name.startswith(name)]
+    if name == "last":
+        hits = [run for run in known if has_begun(run)][-1:]
+    else:
+        hits = [run for run in known if run.name.startswith(name)]
     if len(hits) == 1:
         return hits[0]
-    shown = ", ".join(readable_path(run.name) for run in (hits or known)[-5:])
+    listed = hits or known
+    shown = ", ".join(readable_path(run.name) for run in listed[-_SHOWN:])
+    more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
     raise UsageError(
-        f"{name!r} names {len(hits) or 'no'} run{'s' if len(hits) > 1 else ''}",
-        why=f"under {readable_path(root)} there is {shown or 'no run yet'}",
+        f"'{readable_path(name)}' names {len(hits) or 'no'} run{'s' if len(hits) > 1 else ''}",
+        why=f"under {readable_path(root)} there is {shown or 'no run yet'}{more}",
         fix="name one run by its id, its directory, or 'last'" if known else "brimful audit writes the first one",
     )
+
+
+def _is_run(path: Path) -> bool:
+    try:
+        return (path / FILE_NAME).is_file() or path.is_file()
+    except (OSError, ValueError):  # no path at all: too long, or with a NUL in it
+        return False
 
 
 def query(
@@ -83,7 +123,7 @@ def query(
 ) -> Iterator[Record]:
     """Yield the records of all runs under a directory; a journal that cannot be read goes into `broken` if given."""
     wanted = frozenset(kinds)
-    for directory in runs(root):
+    for directory in filter(has_begun, _runs_or_broken(root, broken)):
         try:
             journal = read(directory)
         except JournalError as error:
@@ -94,6 +134,16 @@ def query(
         for record in journal.records:
             if (not wanted or record.kind in wanted) and record.at >= since:
                 yield record
+
+
+def _runs_or_broken(root: Path, broken: list[JournalError] | None) -> list[Path]:
+    try:
+        return runs(root)
+    except JournalError as error:
+        if broken is None:
+            raise
+        broken.append(error)
+        return []
 
 
 class _Parser:
@@ -125,7 +175,7 @@ class _Parser:
             self._fail(0, "its first line is no run record")
         for kind, count in strange.items():
             self.warnings.append(
-                f"{readable_path(self.path)}: {count} records of the unknown kind {kind!r} passed over"
+                f"{readable_path(self.path)}: {counted(count, 'record')} of an unknown kind, {kind!r}, passed over"
             )
         return Journal(self.path, records[0].noun, tuple(records), tuple(self.warnings), sound)
 
@@ -149,7 +199,7 @@ class _Parser:
                     "record that was cut short before it was reported as written; passed over"
                 )
                 return None
-            self._fail(start, f"the line is no JSON ({error})")
+            self._fail(start, f"the line is no JSON ({reason(error)})")
         if not isinstance(record, dict) or not all(isinstance(record.get(key), str) for key in ("kind", "id", "at")):
             self._fail(start, "the line is no record: it has not the texts kind, id and at")
         return record
@@ -159,10 +209,11 @@ class _Parser:
         if record.get("kind") != "run" or not isinstance(version, int) or isinstance(version, bool):
             self._fail(0, "its first line is no run record with a version v")
         oldest = min(STEPS, default=VERSION)
+        reads = f"version {VERSION}" if oldest == VERSION else f"the versions {oldest} to {VERSION}"
         if version > VERSION or version < oldest:
             raise JournalError(
                 f"the journal {readable_path(self.path)} has version {version}",
-                why=f"this brimful reads the versions {oldest} to {VERSION}; the run was written by brimful "
+                why=f"this brimful reads {reads}; the run was written by brimful "
                 f"{record.get('version', 'of an unknown version')}",
                 fix="pip install --upgrade brimful" if version > VERSION else "check that the file is a journal",
             )
@@ -183,10 +234,11 @@ class _Parser:
         return Record(record["id"], kind, record["at"], noun)
 
     def _fail(self, start: int, why: str) -> NoReturn:
+        path = shell_path(self.path)
         raise JournalError(
             f"the journal {readable_path(self.path)} is damaged at byte {start}",
             why=why,
-            fix=f"the bytes before that are good: head -c {start} FILE > GOOD keeps them"
+            fix=f"the bytes before that are good, and this keeps them: head -c {start} {path} > good.jsonl"
             if start
             else "it may be no journal: check the path",
         )

@@ -24,7 +24,7 @@ from brimful.journal.schema import DURABLE, KIND_OF, VERSION
 from brimful.model.errors import StorageError
 from brimful.model.evidence import Run
 from brimful.model.noun import Noun, plain
-from brimful.model.text import readable_path
+from brimful.model.text import readable_path, unicode_text
 
 
 def new_run(version: str, command: tuple[str, ...] = (), note: str = "") -> Run:
@@ -36,7 +36,7 @@ def new_run(version: str, command: tuple[str, ...] = (), note: str = "") -> Run:
         version=version,
         host=readable_path(socket.gethostname()),
         started_at=now.isoformat(timespec="milliseconds"),
-        command=command,
+        command=tuple(map(unicode_text, command)),
         note=note,
     )
 
@@ -60,16 +60,23 @@ class Writer:
         directory = root / run.run
         try:
             directory.mkdir(parents=True)
+        except OSError as error:
+            _refuse(directory, error)
+        try:
             fd = _open_locked(directory, os.O_CREAT | os.O_EXCL)
         except OSError as error:
+            _take_away(directory)  # no space for the file's name
             _refuse(directory, error)
         writer = cls(directory, fd, run, last=0, size=0)
         try:
             writer.append(run)
             for folder in (directory, root):
                 _sync_folder(folder)
-        except BaseException:
+        except BaseException as error:
             writer.close()
+            _take_away(directory)  # a run that never began must not stand in the list of runs
+            if isinstance(error, OSError):
+                _refuse(directory, error)
             raise
         return writer
 
@@ -147,6 +154,12 @@ class Writer:
             file.seek(max(self._size - 1, 0))
             if file.read(1) not in (b"\n", b""):
                 self._write(b"\n", sync=False)
+
+
+def _take_away(directory: Path) -> None:
+    with contextlib.suppress(OSError):
+        (directory / FILE_NAME).unlink(missing_ok=True)
+        directory.rmdir()
 
 
 def _open_locked(directory: Path, flags: int) -> int:

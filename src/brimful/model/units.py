@@ -92,6 +92,11 @@ def _scaled(text: str, units: dict[str, int] | dict[str, float], example: str) -
     return number * factor
 
 
+def is_bare(text: str) -> bool:
+    """Say whether a quantity has no unit."""
+    return not _split(text)[1]
+
+
 def parse_bytes(text: str) -> int:
     """Read a size: "48GiB", "110KB" (decimal), "512" (bytes)."""
     return round(_scaled(text, _BYTE_UNITS, "48GiB"))

@@ -24,7 +24,7 @@ from brimful.model.errors import DataError, UsageError
 from brimful.model.evidence import Sample
 from brimful.model.hardware import Device, DeviceKind
 from brimful.model.noun import with_gaps
-from brimful.model.text import readable_path
+from brimful.model.text import readable_path, reason
 
 _MOST_BYTES = 64 * units.MIB  # it is read whole at every sample; what is larger is a history, not a probe
 _NOT_GIVEN = {"", "-", "n/a", "na", "none", "null", "[n/a]", "[not supported]"}
@@ -102,7 +102,7 @@ class FileProbe:
         except (OSError, ValueError) as error:
             raise DataError(
                 f"the file {readable_path(self._path)} cannot be read",
-                why=str(getattr(error, "strerror", None) or error),
+                why=reason(error),
                 fix="check the path and its permissions",
             ) from error
         return self._contents
@@ -113,7 +113,7 @@ class FileProbe:
         except (ValueError, RecursionError) as error:
             raise DataError(
                 f"the file {readable_path(self._path)} cannot be used",
-                why=str(error) or type(error).__name__,
+                why=reason(error),
                 fix=f"write one of: {'; '.join(known.name for known in FORMATS)}",
             ) from error
 

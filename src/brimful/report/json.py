@@ -11,13 +11,23 @@ from brimful.config import Value
 from brimful.journal.read import Journal
 from brimful.model.errors import BrimfulError
 from brimful.model.noun import Noun, plain
+from brimful.model.text import unicode_text
 
 VERSION = 1
 
 
 def answer(kind: str, body: Mapping[str, Any] | Noun) -> str:
     """Return an answer, a noun or a mapping of them, as one line of JSON."""
-    return msgspec.json.encode({"v": VERSION, "kind": kind, **plain(body)}).decode()
+    return msgspec.json.encode({"v": VERSION, "kind": kind, **_unicode(plain(body))}).decode()
+
+
+def _unicode(value: Any) -> Any:
+    """Return a plain value in which every text is Unicode: paths and arguments are bytes, and may be anything."""
+    if isinstance(value, str):
+        return unicode_text(value)
+    if isinstance(value, dict):
+        return {unicode_text(key): _unicode(item) for key, item in value.items()}
+    return [_unicode(item) for item in value] if isinstance(value, list) else value
 
 
 def error(problem: BrimfulError) -> str:

@@ -121,6 +121,9 @@ def runs(found: Iterable[ListedRun], root: Path) -> str:
     if not found:
         return f"no run yet under {printable(readable_path(root))}; `brimful audit` writes the first one"
     rows = table("run", "started", "records", "command", right=("records",))
+    for column in rows.columns[:2]:
+        column.no_wrap = True  # a run is named by its id: one that is cut in two cannot be copied
+        column.overflow = "ignore"
     for item in found:
         command = " ".join(item.command) or "-"
         broken = item.missing.get("records")
@@ -144,15 +147,20 @@ def journal(found: Journal) -> str:
     counts = Counter(item.kind for item in found.records)
     rows = table("record", "kind", "what it says")
     for item in found.records[1:]:
-        rows.add_row(item.id.rpartition("/")[2], item.kind, said(_gist(item.noun)))
+        rows.add_row(item.id.rpartition("/")[2], item.kind, said(_gist(item.kind, item.noun)))
     kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items() if kind != "run")
     return render(*head, Text(), rows, Text(), said(kinds or "no record beside the run itself", "dim"))
 
 
-def _gist(noun: Noun) -> str:
+def _gist(kind: str, noun: Noun) -> str:
     """Return the first few known values of a record; a finding and its like speak for themselves."""
     if isinstance(noun, Finding):
         worth = f"{format_usd(noun.usd_per_month)} a month: " if noun.usd_per_month is not None else ""
         return worth + noun.what
     known = {name: value for name, value in plain(noun).items() if isinstance(value, str | int | float) and value != ""}
-    return ", ".join(f"{name} {value}" for name, value in list(known.items())[:5])
+    return ", ".join(f"{_short(kind, name)} {value}".strip() for name, value in list(known.items())[:5])
+
+
+def _short(kind: str, name: str) -> str:
+    """Return a field's name without what the column beside it says already: the device of a device is just its name."""
+    return "" if name == kind else name.removeprefix(f"{kind}_")

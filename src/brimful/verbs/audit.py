@@ -25,7 +25,7 @@ from brimful.model.answers import Audit
 from brimful.model.errors import BrimfulError, DataError, JournalError
 from brimful.model.evidence import Measurement, Sample, Source, Usage
 from brimful.model.hardware import Device, Machine, Offer
-from brimful.model.text import counted, readable_path
+from brimful.model.text import counted, readable_path, unicode_text
 from brimful.model.units import format_seconds
 from brimful.seams import Window
 from brimful.verbs.doctor import hidden_buses, newest_price
@@ -99,11 +99,14 @@ class _Collector:
         dated = self.prices_on.isoformat()
         self.catalog_id = self._cite(Source(what="catalogue", where="shipped and refreshed", dated=dated)).id
         for spec in self.sources.probes:
-            self._see(spec)
+            with registry.blaming("probe", spec):
+                self._see(spec)
         for spec in self.sources.inventories:
-            self._list(spec)
+            with registry.blaming("cloud", spec):
+                self._list(spec)
         for spec in self.sources.histories:
-            self._recall(spec)
+            with registry.blaming("history", spec):
+                self._recall(spec)
         self._remember()
 
     def facts(self) -> Facts:
@@ -195,12 +198,12 @@ class _Collector:
             if machine.machine in taken:
                 raise DataError(
                     f"the machine {machine.machine} stands in two inventories",
-                    why=f"{spec} names it again",
+                    why=f"{unicode_text(spec)} names it again",
                     fix="name each machine once",
                 )
             self.machines.append(self._cite(machine))
         if not machines:
-            self.warnings.append(f"the inventory {spec.partition(':')[2]} lists no machine")
+            self.warnings.append(f"the inventory {unicode_text(spec).partition(':')[2]} lists no machine")
 
     def _recall(self, spec: str) -> None:
         history = registry.open_backend("history", spec)
@@ -211,7 +214,7 @@ class _Collector:
         sparse = [item.device for item in usages if not watch.is_dense(item)]
         if sparse:
             self.warnings.append(
-                f"{spec} has less than {format_seconds(watch.MIN_KNOWN_S)} of samples, or samples too far apart, of "
+                f"{unicode_text(spec)} has less than {format_seconds(watch.MIN_KNOWN_S)} of samples, or samples too far apart, of "
                 f"{_first(sparse)}: whether it is busy is not known (give a sample at least every 15 min)"
             )
 
@@ -227,7 +230,7 @@ class _Collector:
             source="simulated" if self._is_example(spec) else busy.source,
         )
         if found is None:
-            self.warnings.append(f"{spec} has fewer than two values of {_BUSY} for {device}; its use is unknown")
+            self.warnings.append(f"{unicode_text(spec)} has fewer than two values of {_BUSY} for {device}; its use is unknown")
         return found
 
     def warn_of_strays(self, facts: Facts) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import sys
 from collections.abc import Iterable
 from datetime import date
 from importlib.metadata import version
@@ -15,6 +14,7 @@ from brimful.model.answers import Diagnosis, Part
 from brimful.model.errors import BrimfulError
 from brimful.model.evidence import Sample
 from brimful.model.hardware import Device, Offer
+from brimful.model.installed import again
 from brimful.seams import Probe
 
 
@@ -60,9 +60,7 @@ def _native() -> Part:
     available, reason = native.state()
     if available:
         return Part(part="native module", works=True, reason=reason)
-    fix = (
-        f"install a C++ compiler (apt-get install g++), then: {sys.executable} -m pip install --force-reinstall brimful"
-    )
+    fix = f"install a C++ compiler (apt-get install g++), then: {again()}"
     return Part(part="native module", works=False, reason=reason, fix=fix)
 
 
@@ -70,6 +68,7 @@ def _catalogue(config: Config) -> Part:
     overlay = config.path("catalog_dir")
     try:
         catalog = load(overlay)
+        catalog.read_all()
         count, newest = len(catalog.offers), newest_price(catalog.offers)
     except BrimfulError as error:
         return Part(part="catalogue", works=False, reason=f"{error.what}: {error.why}", fix=error.fix)
