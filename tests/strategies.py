@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 from brimful.model import units
 from brimful.model.advice import Finding, PracticeStatus, Verdict
 from brimful.model.evidence import Figures, Interval, Prediction
-from brimful.model.hardware import Accelerator, CpuFamily, Device, Fitted, Offer, Precision, Status, WithdrawalEvidence
+from brimful.model.hardware import (
+    Accelerator,
+    Chip,
+    CpuFamily,
+    Device,
+    Fitted,
+    Offer,
+    Precision,
+    Status,
+    WithdrawalEvidence,
+)
 from brimful.model.noun import Noun
 from brimful.model.work import OpCost, Profile, Setting, Slo, Transformer
 from brimful.seams import Series, Window
@@ -96,6 +106,12 @@ def _mend_memory(known: dict[str, Any]) -> None:
     for rates in ("peak_flops", "peak_core_flops"):
         if rates in known:
             known[rates] = dict(zip(Precision, known[rates].values(), strict=False))
+
+
+def _mend_chip(known: dict[str, Any]) -> None:
+    names = [name for name in ("base_mhz", "sustained_mhz", "boost_mhz") if name in known]
+    known.update(zip(names, sorted(known[name] for name in names), strict=True))
+    _mend_memory(known)
 
 
 def _mend_offer(known: dict[str, Any]) -> None:
@@ -184,6 +200,7 @@ def _mend_transformer(known: dict[str, Any]) -> None:
 
 _MENDS = {
     Accelerator: _mend_memory,
+    Chip: _mend_chip,
     CpuFamily: _mend_memory,
     Device: _mend_memory,
     Figures: _mend_figures,

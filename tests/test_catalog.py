@@ -34,7 +34,10 @@ from tools.build_catalog import build
 from tools.catalog_cells import figure
 from tools.catalog_withdrawn import DOUBTED
 
-TABLES = ("offers", "accelerators", "cpus", "drivers", "xids", "dcgm_errors", "neuron_packages", "ended_services")
+TABLES = (
+    *("offers", "accelerators", "cpus", "chips", "drivers", "xids", "dcgm_errors", "neuron_packages"),
+    "ended_services",
+)
 LICENCES = {"Apache-2.0", "MIT", "CC-BY-SA-4.0", "LicenseRef-facts"}
 WHOLE = load()
 

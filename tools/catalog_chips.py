@@ -1,8 +1,9 @@
 """The facts about every device that people name: tools/data/devices/*.csv, with the rates that follow from them.
 
 What a table gives is what makers print; rates are computed from it (chip_rates.py) unless the table gives them, which
-it does where the printed rate belongs to another clock than the printed boost clock. `doubts` names what was written
-down without a source at hand.
+it does where the printed rate belongs to another clock than the printed boost clock. Nearly all of it was written down
+from memory of those prints, and the sources say so; `doubts` names what the writer was not sure of. What the given
+tables hold (accelerator_specs.csv, cpu_specs.csv) was compared: a test keeps them in agreement.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _SHARED = "it uses the memory of its host"
 _UNFITTED = "the machine's owner decides how much is fitted"
 _PCIE = {"2": 0.5e9, "3": 0.985e9, "4": 1.969e9, "5": 3.938e9, "6": 7.563e9}  # bytes per second and lane, each way
 _CHANNEL_BITS = 64
-_AMD, _INTEL = "amd", "intel"
+_AMD, _INTEL = "amd-memory", "intel"
 # The tables' short names of what is doubtful -> the fields.
 _DOUBTS = {
     "units": "compute_units",
@@ -43,7 +44,7 @@ def chips(_: Path | None = None) -> list[Chip]:
     """Build the facts about every device, in the order of the tables."""
     cpus = {row["model"]: row for row in _rows("cpus")}
     return [
-        *(_gpu(row, "NVIDIA", "nvidia") for row in _rows("nvidia")),
+        *(_gpu(row, "NVIDIA", "nvidia-memory") for row in _rows("nvidia")),
         *(_gpu(row, "Intel" if row["arch"].startswith("Xe") else "AMD", _maker(row)) for row in _rows("amd_intel")),
         *(_other(row) for row in _rows("others")),
         *(_cpu(row) for row in cpus.values()),

@@ -86,6 +86,8 @@ SOURCES: dict[str, Entry] = {
         "gist shashankprasanna/10ebe6dc1ba1d8d93db17da4e2cc890e: GPUs of EC2 instances", FACTS, date(2022, 2, 17)
     ),
     "cpus": Entry("CPU vendors' and AWS's published specifications, compiled and not verified", FACTS, READ),
+    "nvidia-memory": Entry("NVIDIA's datasheets and white papers, from memory", FACTS, READ),
+    "amd-memory": Entry("AMD's datasheets and white papers, from memory", FACTS, READ),
     "intel": Entry("Intel's product specifications and optimisation manuals, from memory", FACTS, READ),
     "arm": Entry("Arm's, Apple's and AWS's published specifications, from memory", FACTS, READ),
     "google": Entry("cloud.google.com/tpu/docs: system architecture, from memory", FACTS, READ),

@@ -17,7 +17,7 @@ from brimful.catalog import load
 from tools.fit_sources import mlperf
 from tools.fit_sources.clean import Cleaner, Raw
 
-_TYPE = re.compile(r"(?<![a-z0-9])([a-z]{1,3}\d[a-z]{0,3})[._]((?:\d*x?large)|metal)(?![a-z])", re.IGNORECASE)
+_TYPE = re.compile(r"(?<![a-z0-9])([a-z]{1,3}\d[a-z]{0,3})[._]((?:\d*x?large)|metal)(?![a-wyz])", re.IGNORECASE)
 _FAMILIES = ("a1", "c5", "c5a", "c6i", "c6gd", "dl2q", "g4dn", "inf1", "m5dn", "m5zn", "m7g", "t2", "t3", "t4g")
 
 

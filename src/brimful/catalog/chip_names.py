@@ -18,7 +18,7 @@ _PHRASES = re.compile(
 )
 _SIZE = re.compile(r"(\d+)(?:gi?b?)")
 _WATTS = re.compile(r"(\d+)w")
-_FORMS = {"sxm": "sxm", "sxm2": "sxm", "sxm3": "sxm", "sxm4": "sxm", "sxm5": "sxm", "sxm6": "sxm", "pcie": "pcie"}
+_FORM = re.compile(r"(sxm)\d?|(pcie)")
 _MEMORY = re.compile(r"hbm\d?e?|gddr\d\w?|lpddr\d\w?")
 _MAKERS = frozenset(
     "nvidia amd intel arm apple aws amazon google qualcomm habana xilinx ampere corporation inc".split()  # noqa: SIM905
@@ -54,8 +54,8 @@ def parse(text: str) -> Name | None:
     branded = False
     for word in _joined(words):
         branded = branded or word in _BRANDS
-        if word in _FORMS:
-            form = _FORMS[word]
+        if _FORM.fullmatch(word):
+            form = word
         elif match := _SIZE.fullmatch(word):
             size = int(match[1])
         elif match := _WATTS.fullmatch(word):
@@ -85,7 +85,8 @@ def likeness(asked: Name, known: Name, memory_gib: float | None, watts: float | 
     """Say how well hints agree; `memory_gib` and `watts` are the device's own, for what its name does not say."""
     score = 0
     if asked.form and known.form:
-        score += 8 if asked.form == known.form else -8
+        score += 8 if asked.form[:3] == known.form[:3] else -8
+        score += 1 if asked.form == known.form else 0  # SXM2 and SXM3 differ, and plain SXM is either
     size = known.size_gib or memory_gib
     if asked.size_gib and size:
         score += 4 if abs(asked.size_gib - size) <= 0.04 * size else -4

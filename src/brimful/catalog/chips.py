@@ -24,11 +24,15 @@ class Chips:
 
     def __init__(self, chips: Iterable[Chip]) -> None:
         self._by_core: dict[str, list[tuple[Name, Chip]]] = {}
+        self._bare: dict[str, Chip] = {}  # names that are found only when written just so: "4090"
         self._by_family: dict[str, list[Chip]] = {}
         for chip in chips:
             for text in (chip.model, *chip.aliases):
-                name = parse(text) or Name(_squeezed(text))
-                self._by_core.setdefault(name.core, []).append((name, chip))
+                name = parse(text)
+                if name is None:
+                    self._bare.setdefault(_squeezed(text), chip)
+                else:
+                    self._by_core.setdefault(name.core, []).append((name, chip))
             for family in chip.families:
                 self._by_family.setdefault(family, []).append(chip)
         self._found: dict[str, Chip | None] = {}
@@ -40,10 +44,11 @@ class Chips:
         return self._found[text]
 
     def _look(self, text: str) -> Chip | None:
-        asked = parse(text) or Name(_squeezed(text))
-        known = self._by_core.get(asked.core, [])
+        asked = parse(text)
+        if asked is None:
+            return self._bare.get(_squeezed(text))
         best: tuple[int, Chip] | None = None
-        for name, chip in known:
+        for name, chip in self._by_core.get(asked.core, []):
             memory = None if chip.memory_bytes is None else chip.memory_bytes / GIB
             score = likeness(asked, name, memory, chip.power_cap_watts)
             if best is None or score > best[0]:
@@ -52,8 +57,10 @@ class Chips:
 
     def suggest(self, text: str) -> tuple[str, ...]:
         """Return the devices whose names look most like this one."""
-        asked = parse(text) or Name(_squeezed(text))
-        close = difflib.get_close_matches(asked.core, self._by_core, n=_SUGGESTED, cutoff=0.6)
+        asked = parse(text)
+        close = difflib.get_close_matches(
+            _squeezed(text) if asked is None else asked.core, self._by_core, n=_SUGGESTED, cutoff=0.6
+        )
         return tuple(dict.fromkeys(self._by_core[core][0][1].model for core in close))
 
     def require(self, text: str) -> Chip:
