@@ -112,7 +112,12 @@ def _within_reach(pool: list[Choice], coverage: float) -> list[Choice]:
     limit = _limit(pool, coverage)
     if limit is None:
         return pool
-    return [choice for choice in pool if choice.cost_usd.low**_FAR <= limit * choice.cost_usd.mid ** (_FAR - 1)]
+    return [choice for choice in pool if _far_low(choice.cost_usd) <= limit]
+
+
+def _far_low(cost: Interval) -> float:
+    """Return what the cost is at least, but for errors of more than three standard deviations."""
+    return float(cost.mid * (cost.low / cost.mid) ** _FAR) if cost.mid > 0 else 0.0
 
 
 def _limit(pool: Sequence[Choice], coverage: float) -> float | None:
