@@ -131,7 +131,7 @@ def test_the_probability_of_keeping_the_slo_falls_as_it_tightens():
 
 
 @given(st.floats(1, 2000), st.floats(12, 500))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_more_traffic_or_a_tighter_slo_never_needs_fewer_replicas(rate, limit):
     def needed(per_s: float, ms: float) -> int:
         return fewest_replicas(takes(9, 1), BATCHES, per_s, Slo(p99_ms=ms)).served.replicas

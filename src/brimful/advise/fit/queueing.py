@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-FULLEST = 0.99  # above this utilisation the wait is ruled by rare events: no figure of it would mean anything
+FULLEST = 0.97  # above this utilisation the wait is ruled by rare events: no figure of it would mean anything
 _MOMENTS = 8  # moments of a service that are told apart
 _MOST_STATES = 64  # of batches; larger ones are counted in groups of requests
 _NEGLIGIBLE = 2e-6  # of all requests
@@ -175,11 +175,11 @@ def _summed(chain: _Chain, latency: _Array, weight: _Array) -> Steady:
     p50, p99 = (float(latency[min(int(np.searchsorted(upto, share)), len(latency) - 1)]) for share in (0.5, 0.99))
     services = chain.alone + float(chain.share[1:].sum())
     busy_ms = chain.alone * float(chain.table_ms[0]) + float((chain.share * chain.service_ms)[1:].sum())
-    mean_batch = max(1.0, float(weight.sum()) / services)
+    mean_batch = max(1.0, float(weight.sum() / services))
     return Steady(
         mean_ms=float((latency * weight).sum() / weight.sum()),
         p50_ms=p50,
         p99_ms=p99,
         mean_batch=mean_batch,
-        utilization=min(1.0, chain.rate * busy_ms / services / mean_batch / chain.replicas),
+        utilization=min(1.0, chain.rate * float(busy_ms) / services / mean_batch / chain.replicas),
     )

@@ -25,18 +25,22 @@ from brimful.model.work import Slo
 Service = Callable[[int], Interval]
 MOST_REPLICAS = 4096
 _NO_HIGH = "at the slow end of the prediction requests come faster than they are served"
-_STEPS = 9  # of halving, when the highest rate that keeps an SLO is sought: 0.2 % of the capacity
 _Ends = tuple[list[float], list[float], list[float]]
 
 
 @noun
 class Served(Noun):
-    """How `replicas` that batch up to `batch` serve the traffic; latencies include waiting, mid and interval."""
+    """How `replicas` that batch up to `batch` serve the traffic; latencies include waiting, mid and interval.
+
+    `utilization_share` is how long the devices are busy; with batches that grow by themselves it nears 1 long before
+    they are full. `load_share` is what is asked of them as a share of their capacity.
+    """
 
     replicas: int
     batch: int
     queries_per_s: float
     utilization_share: float
+    load_share: float | None = unknown()
     mean_batch: float
     p50_ms: float
     p50_ms_low: float
@@ -93,14 +97,19 @@ def serve_trace(
     max_wait_ms: float = 0.0,
 ) -> Served:
     """Return how replicas serve requests that come at known times, each of them followed."""
-    low, mid, high = (replay(times_ms, table, replicas, max_wait_ms) for table in _ends(service, batches))
+    ends = _ends(service, batches)
+    low, mid, high = (replay(times_ms, table, replicas, max_wait_ms) for table in ends)
     span_s = float(times_ms[-1] - times_ms[0]) / 1000
+    per_s = len(times_ms) / span_s if span_s > 0 else 0.0
+    load = per_s / capacity_per_s(ends[1], replicas)
     figures = [(run.percentile_ms(50), run.percentile_ms(99)) for run in (low, mid, high)]
     return Served(
         replicas=replicas,
         batch=max(batches),
-        queries_per_s=len(times_ms) / span_s if span_s > 0 else 0.0,
+        queries_per_s=per_s,
         utilization_share=mid.utilization(replicas),
+        load_share=load if load <= 1 else None,
+        missing={} if load <= 1 else {"load_share": "the trace asks for more than the capacity"},
         mean_batch=float(mid.batches.mean()),
         p50_ms_low=figures[0][0],
         p50_ms=figures[1][0],
@@ -119,22 +128,27 @@ def fewest_replicas(service: Service, batches: Sequence[int], queries_per_s: flo
     if _excess(alone_ms, alone_ms, slo) > 1:
         why = f"one request alone takes {format_seconds(alone_ms / 1000)}: no number of replicas makes it faster"
         return Fewest(reachable_p99_ms=alone_ms, missing={"served": why})
-    tried = [
-        (count, most)
-        for most in _worth_trying(ends[1], batches, slo)
-        if (count := _needed(ends[1][:most], queries_per_s, slo))
-    ]
+    tried: list[tuple[int, int]] = []
+    least = MOST_REPLICAS
+    for most in reversed(_worth_trying(ends[1], batches, slo)):
+        count = _needed(ends[1][:most], queries_per_s, slo, least)
+        if count is not None:
+            least = count
+            tried.append((count, most))
     if not tried:
         why = f"more than {MOST_REPLICAS} replicas would be needed"
         return Fewest(reachable_p99_ms=alone_ms, missing={"served": why})
-    least = min(count for count, _ in tried)
-    found = [
-        served
-        for count, most in tried
-        if count == least
-        and (served := _served(_cut(ends, most), service(1).coverage, queries_per_s, count, slo)) is not None
-    ]
-    return Fewest(served=min(found, key=lambda item: (item.p99_ms, item.batch)), reachable_p99_ms=alone_ms)
+    best = min(
+        (most for count, most in tried if count == least),
+        key=lambda most: _tail_ms(ends[1][:most], queries_per_s, least),
+    )
+    served = _served(_cut(ends, best), service(1).coverage, queries_per_s, least, slo)
+    return Fewest(served=served, reachable_p99_ms=alone_ms)
+
+
+def _tail_ms(mid: list[float], queries_per_s: float, replicas: int) -> float:
+    state = steady(mid, queries_per_s, replicas)
+    return math.inf if state is None else state.p99_ms
 
 
 def fewest_for_trace(times_ms: npt.NDArray[np.float64], service: Service, batches: Sequence[int], slo: Slo) -> Fewest:
@@ -192,33 +206,20 @@ def _worth_trying(mid: list[float], batches: Sequence[int], slo: Slo) -> list[in
     return [1, *within[-3:]]
 
 
-def _needed(mid: list[float], queries_per_s: float, slo: Slo) -> int | None:
-    """Return the fewest replicas that keep the SLO, for one largest batch."""
-    if _keeps(steady(mid, queries_per_s), slo):
-        return 1
-    if len(mid) > 1:
-        rate = _highest_rate(mid, slo)
-        count = math.ceil(queries_per_s / rate) if rate > 0 else MOST_REPLICAS + 1
-        return count if count <= MOST_REPLICAS else None
-    low = max(1, math.ceil(queries_per_s / capacity_per_s(mid)))
-    high = low
-    while high <= MOST_REPLICAS and not _keeps(steady(mid, queries_per_s, high), slo):
-        low, high = high + 1, high * 2
-    if high > MOST_REPLICAS:
+def _needed(mid: list[float], queries_per_s: float, slo: Slo, most: int) -> int | None:
+    """Return the fewest replicas, up to `most`, that keep the SLO, for one largest batch."""
+    low = high = max(1, math.ceil(queries_per_s / (FULLEST * capacity_per_s(mid))))
+    step = 1
+    while high <= most and not _keeps(steady(mid, queries_per_s, high), slo):
+        if high == most:
+            return None
+        low, high, step = high + 1, min(high + step, most), step * 2
+    if high > most:
         return None
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if _keeps(steady(mid, queries_per_s, middle), slo) else (middle + 1, high)
     return high
-
-
-def _highest_rate(mid: list[float], slo: Slo) -> float:
-    """Return the highest rate at which one replica keeps the SLO."""
-    low, high = 0.0, FULLEST * capacity_per_s(mid)
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _keeps(steady(mid, middle), slo) else (low, middle)
-    return low
 
 
 def _keeps(state: Steady | None, slo: Slo) -> bool:
@@ -243,6 +244,7 @@ def _served(ends: _Ends, coverage: float, queries_per_s: float, replicas: int, s
         batch=len(ends[1]),
         queries_per_s=queries_per_s,
         utilization_share=mid.utilization,
+        load_share=queries_per_s / capacity_per_s(ends[1], replicas),
         mean_batch=mid.mean_batch,
         p50_ms_low=low.p50_ms,
         p50_ms=mid.p50_ms,
