@@ -181,5 +181,5 @@ def _summed(chain: _Chain, latency: _Array, weight: _Array) -> Steady:
         p50_ms=p50,
         p99_ms=p99,
         mean_batch=mean_batch,
-        utilization=min(1.0, chain.rate * float(busy_ms) / services / mean_batch / chain.replicas),
+        utilization=float(min(1.0, chain.rate * busy_ms / services / mean_batch / chain.replicas)),
     )

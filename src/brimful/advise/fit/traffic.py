@@ -140,7 +140,7 @@ def fewest_replicas(service: Service, batches: Sequence[int], queries_per_s: flo
         return Fewest(reachable_p99_ms=alone_ms, missing={"served": why})
     best = min(
         (most for count, most in tried if count == least),
-        key=lambda most: _tail_ms(ends[1][:most], queries_per_s, least),
+        key=lambda most: (_tail_ms(ends[1][:most], queries_per_s, least), most),
     )
     served = _served(_cut(ends, best), service(1).coverage, queries_per_s, least, slo)
     return Fewest(served=served, reachable_p99_ms=alone_ms)
@@ -148,7 +148,7 @@ def fewest_replicas(service: Service, batches: Sequence[int], queries_per_s: flo
 
 def _tail_ms(mid: list[float], queries_per_s: float, replicas: int) -> float:
     state = steady(mid, queries_per_s, replicas)
-    return math.inf if state is None else state.p99_ms
+    return math.inf if state is None else float(f"{state.p99_ms:.3g}")  # what is as good may be the smaller batch
 
 
 def fewest_for_trace(times_ms: npt.NDArray[np.float64], service: Service, batches: Sequence[int], slo: Slo) -> Fewest:
