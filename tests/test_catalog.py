@@ -30,7 +30,18 @@ sys.path.insert(0, str(Path(__file__).parent.parent))  # the tools are part of t
 from tools.build_catalog import build
 from tools.catalog_cells import figure
 
-TABLES = ("offers", "accelerators", "cpus", "drivers", "xids", "dcgm_errors", "neuron_packages", "ended_services")
+TABLES = (
+    "offers",
+    "accelerators",
+    "cpus",
+    "drivers",
+    "xids",
+    "dcgm_errors",
+    "neuron_packages",
+    "ended_services",
+    "operators",
+    "model_fits",
+)
 LICENCES = {"Apache-2.0", "MIT", "CC-BY-SA-4.0", "LicenseRef-facts"}
 WHOLE = load()
 

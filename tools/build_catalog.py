@@ -16,6 +16,7 @@ from brimful.catalog.nouns import ShippedFile
 from tools.catalog_devices import accelerators, cpus
 from tools.catalog_health import dcgm_errors, drivers, ended_services, neuron_packages, xids
 from tools.catalog_offers import offers
+from tools.catalog_operators import model_fits, operators
 from tools.catalog_sources import READ, SHARE_ALIKE, SOURCES, SPECIFICATION
 
 TABLES: dict[str, Callable[[Path], Sequence[Any]]] = {
@@ -27,6 +28,8 @@ TABLES: dict[str, Callable[[Path], Sequence[Any]]] = {
     "dcgm_errors": dcgm_errors,
     "neuron_packages": neuron_packages,
     "ended_services": ended_services,
+    "operators": operators,
+    "model_fits": model_fits,
 }
 
 # A table is dated by the newest of its sources, except where that would claim more than the whole table holds.
