@@ -37,6 +37,8 @@ from tools.catalog_withdrawn import DOUBTED
 TABLES = (
     *("offers", "accelerators", "cpus", "chips", "drivers", "xids", "dcgm_errors", "neuron_packages"),
     "ended_services",
+    "operators",
+    "model_fits",
 )
 LICENCES = {"Apache-2.0", "MIT", "CC-BY-SA-4.0", "LicenseRef-facts"}
 WHOLE = load()

@@ -17,6 +17,7 @@ from tools.catalog_chips import chips
 from tools.catalog_devices import accelerators, cpus
 from tools.catalog_health import dcgm_errors, drivers, ended_services, neuron_packages, xids
 from tools.catalog_offers import offers
+from tools.catalog_operators import model_fits, operators
 from tools.catalog_sources import READ, SHARE_ALIKE, SOURCES, SPECIFICATION
 
 TABLES: dict[str, Callable[[Path], Sequence[Any]]] = {
@@ -29,6 +30,8 @@ TABLES: dict[str, Callable[[Path], Sequence[Any]]] = {
     "dcgm_errors": dcgm_errors,
     "neuron_packages": neuron_packages,
     "ended_services": ended_services,
+    "operators": operators,
+    "model_fits": model_fits,
 }
 
 # A table is dated by the newest of its sources, except where that would claim more than the whole table holds.

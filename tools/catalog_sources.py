@@ -102,7 +102,18 @@ SOURCES: dict[str, Entry] = {
     "neuron-manifest": Entry(
         "aws-neuron/aws-neuron-sdk@a3247f5b: n2-manifest.json of release 2.32.0", SHARE_ALIKE, date(2026, 8, 17)
     ),
+    "neuron-fit": Entry(
+        "aws-neuron/aws-neuron-sdk@af967284^: model-architecture-fit.rst, taken down 2024-04-01",
+        SHARE_ALIKE,
+        date(2023, 5, 5),
+    ),
     "ml-engineering": Entry("stas00/ml-engineering: compute/accelerator", SHARE_ALIKE, READ),
+    # Operators
+    "onnx-tensorrt": Entry("onnx/onnx-tensorrt@96e781103: docs/operators.md", APACHE, date(2024, 6, 17)),
+    "openvino": Entry(
+        "openvinotoolkit/openvino@7c4d2733d: src/frontends/onnx/docs/supported_ops.md", APACHE, date(2026, 8, 21)
+    ),
+    "onnxruntime": Entry("microsoft/onnxruntime@89b01b406: docs/OperatorKernels.md", MIT, date(2026, 8, 22)),
     # Health
     "endoflife": Entry("endoflife.date: products/nvidia-driver.md", MIT, READ),
     "xids": Entry("leptonai/gpud@4a8de33a3f02, which restates NVIDIA's Xid catalogue of 2025-10", APACHE, READ),

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from brimful.catalog.form import Document, File
 from brimful.catalog.names import Names
-from brimful.catalog.nouns import DcgmError, DriverBranch, NeuronPackage, ShippedFile, Xid
+from brimful.catalog.nouns import DcgmError, DriverBranch, ModelFit, NeuronPackage, OperatorList, ShippedFile, Xid
 from brimful.catalog.rows import nouns
 from brimful.model.hardware import Accelerator, Chip, CpuFamily, EndedService, Fitted, Offer
 from brimful.model.noun import Noun
@@ -83,6 +83,16 @@ class Catalog:
     def ended_services(self) -> tuple[EndedService, ...]:
         """Accelerators that were rented as a service and can no longer be had."""
         return self._table("ended_services", EndedService)
+
+    @cached_property
+    def operators(self) -> tuple[OperatorList, ...]:
+        """The operators that each target's documentation names as supported."""
+        return self._table("operators", OperatorList)
+
+    @cached_property
+    def model_fits(self) -> tuple[ModelFit, ...]:
+        """How well families of models fit the Neuron targets."""
+        return self._table("model_fits", ModelFit)
 
     @property
     def dates(self) -> dict[str, date]:

@@ -85,3 +85,31 @@ class NeuronPackage(Noun):
     released_on: date | None = unknown("the manifest of that release gives no day")
     source: str
     licence: str
+
+
+@noun
+class OperatorList(Noun):
+    """The operators that a target's documentation names as supported, in the names of a framework.
+
+    What is absent from a list is unknown, never unsupported: the lists are shorter than the compilers.
+    """
+
+    target: str
+    dialect: str  # onnx, aten, tensorflow, xla
+    operators: tuple[str, ...]
+    note: str = ""
+    source: str
+    licence: str
+
+
+@noun
+class ModelFit(Noun):
+    """How well a family of models fits a Neuron target, and whether that was supported when the page was written."""
+
+    family: str
+    target: str
+    fit: str
+    support: str
+    note: str = ""
+    source: str
+    licence: str

@@ -256,9 +256,9 @@ class _Collector:
 
     def _source(self, what: str, spec: str, *, simulated: bool) -> None:
         """Write down where something comes from."""
-        self._cite(Source(what=what, where=spec, simulated=simulated))
+        self._cite(Source(what=what, where=unicode_text(spec), simulated=simulated))
         if simulated:
-            self._simulated.append(f"{what} {spec}")
+            self._simulated.append(f"{what} {unicode_text(spec)}")
 
     def _cite(self, record: Any) -> Cited[Any]:
         return Cited(self.writer.append(record), record)
