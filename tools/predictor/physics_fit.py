@@ -52,7 +52,10 @@ def design(cases: Sequence[Case], known: Sequence[str] | None = None) -> Design:
     names: dict[str, int] = {name: place for place, name in enumerate(known or ())}
     rows: list[tuple[int, int, float]] = []
     for place, case in enumerate(cases):
-        for name, weight in (*((level, 1.0) for level in levels(case)), *((f"slope {k}", v) for k, v in slopes(case.chip).items())):
+        for name, weight in (
+            *((level, 1.0) for level in levels(case)),
+            *((f"slope {k}", v) for k, v in slopes(case.chip).items()),
+        ):
             if known is None:
                 names.setdefault(name, len(names))
             if name in names:

@@ -41,7 +41,9 @@ class Call:
 
 def elements(tensor: Any) -> int:
     """Return how many elements lie in memory: an expanded axis is read once."""
-    return math.prod(size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride != 0 or size == 1)
+    return math.prod(
+        size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride != 0 or size == 1
+    )
 
 
 def kind_of(op_type: str, otherwise: str) -> str:

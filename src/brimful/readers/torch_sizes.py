@@ -52,7 +52,12 @@ class Sizes:
     """Looks up the tensors of a graph; `bound` tells which symbol got which number."""
 
     def __init__(
-        self, program: Mapping[str, Any], graph: Mapping[str, Any], inputs: Sequence[Any], dims: dict[str, int], path: str
+        self,
+        program: Mapping[str, Any],
+        graph: Mapping[str, Any],
+        inputs: Sequence[Any],
+        dims: dict[str, int],
+        path: str,
     ) -> None:
         self._tensors, self._numbers = graph["tensor_values"], graph["sym_int_values"]
         self._path = path
@@ -175,7 +180,11 @@ def _symbols_of(body: ast.AST) -> list[str]:
     for node in ast.walk(body):
         if isinstance(node, ast.Call) and _called(node) == "Symbol":
             out.append(_symbol(node))
-        elif isinstance(node, ast.Name) and node.id not in _FUNCTIONS and node.id not in ("Symbol", "Integer", "Rational"):
+        elif (
+            isinstance(node, ast.Name)
+            and node.id not in _FUNCTIONS
+            and node.id not in ("Symbol", "Integer", "Rational")
+        ):
             out.append(node.id)
     return list(dict.fromkeys(out))
 

@@ -230,7 +230,9 @@ class _Collector:
             source="simulated" if self._is_example(spec) else busy.source,
         )
         if found is None:
-            self.warnings.append(f"{unicode_text(spec)} has fewer than two values of {_BUSY} for {device}; its use is unknown")
+            self.warnings.append(
+                f"{unicode_text(spec)} has fewer than two values of {_BUSY} for {device}; its use is unknown"
+            )
         return found
 
     def warn_of_strays(self, facts: Facts) -> None:

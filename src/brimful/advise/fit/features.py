@@ -35,7 +35,11 @@ NAMES = (
     "share fixed",
     "log operations",
     "log mean operation",
-    *(f"{what} {name}" for name, _ in _SHAPES for what in ("log intensity", "log elements a unit", "log traffic of cache")),
+    *(
+        f"{what} {name}"
+        for name, _ in _SHAPES
+        for what in ("log intensity", "log elements a unit", "log traffic of cache")
+    ),
     "log batch",
     "log pass",
     "engine",
