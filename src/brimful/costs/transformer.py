@@ -74,8 +74,8 @@ def _entrance(t: Transformer, work: Pass) -> Iterator[OpCost]:
     elif t.vocabulary:
         yield looked_up(work.rows, width)
     if t.positions:
-        yield looked_up(work.tokens, width)
-        yield added(work.rows * width)
+        yield looked_up(work.tokens, _position_width(t))
+        yield added(work.rows * _position_width(t))
     if t.token_types:
         yield looked_up(work.rows, width)
         yield added(work.rows * width)
@@ -139,7 +139,7 @@ def _cross_parameters(t: Transformer, encoder: Transformer) -> int:
 def _table_parameters(t: Transformer) -> int:
     width = _table_width(t)
     words = 0 if t.patch_elements else t.vocabulary * width
-    rows = (t.positions + t.token_types) * width + (t.class_tokens + t.relative_positions) * t.hidden
+    rows = t.positions * _position_width(t) + t.token_types * width + (t.class_tokens + t.relative_positions) * t.hidden
     bridge = width * t.hidden if width != t.hidden else 0
     return words + rows + bridge + t.patch_elements * t.hidden
 
@@ -162,6 +162,11 @@ def _head_parameters(t: Transformer) -> int:
 
 def _table_width(t: Transformer) -> int:
     return t.hidden if t.embedding_size is None else t.embedding_size
+
+
+def _position_width(t: Transformer) -> int:
+    """Return how wide the table of positions is: an encoder's is added to the words, a decoder's to the stream."""
+    return t.hidden if t.decoder else _table_width(t)
 
 
 def _outer_width(t: Transformer) -> int:

@@ -188,7 +188,7 @@ class Transformer(Noun):
     patches: int = 0  # of a model of images or sound: tokens an input
     patch_elements: int = 0  # of an image model: numbers in a patch
     class_tokens: int = 0  # of an image model: tokens beside its patches
-    stem_flops: float = 0.0  # before the layers, an input: convolutions
+    stem_flops: float = 0.0  # around the layers, an input: convolutions before them, a pool behind them
     stem_parameters: int = 0
     weight_bits: int | None = unknown("the setting's precision decides")  # of the layers' matrices
     experts_bits: int | None = unknown("as weight_bits")  # of the experts' matrices, where only they are quantised

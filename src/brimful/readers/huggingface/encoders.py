@@ -13,6 +13,7 @@ def bert(c: Config) -> Measures:
     m = usual(c)
     m.update(
         decoder=False,
+        kv_heads=m["heads"],
         gated=False,
         biases=True,
         norm_vectors=2,
