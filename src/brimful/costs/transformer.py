@@ -95,10 +95,10 @@ def _exit(t: Transformer, work: Pass) -> Iterator[OpCost]:
         yield matmul(rows, t.hidden, width)
     if t.head in ("language", "masked"):
         yield matmul(rows, width, t.vocabulary)
-    if t.head in ("pooler", "pooled classes"):
-        yield matmul(work.batch, t.hidden, t.hidden, bias=True)
-    if t.head in ("classes", "pooled classes", "labels", "projection") and t.classes:
-        read = work.rows if t.head == "labels" else work.batch
+    read = work.rows if t.head in ("labels", "dense labels") else work.batch
+    if t.head in ("pooler", "pooled classes", "dense labels"):
+        yield matmul(read, t.hidden, t.hidden, bias=True)
+    if t.head in ("classes", "pooled classes", "labels", "dense labels", "projection") and t.classes:
         yield matmul(read, t.hidden, t.classes, bias=t.head != "projection")
 
 
@@ -156,6 +156,7 @@ def _head_parameters(t: Transformer) -> int:
         "pooled classes": square + classes,
         "classes": classes,
         "labels": classes,
+        "dense labels": square + classes,
         "projection": t.hidden * t.classes,
     }.get(t.head, 0)
 

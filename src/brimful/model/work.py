@@ -122,6 +122,7 @@ HEADS = (
     "pooled classes",  # the same, then the classes
     "classes",  # of the whole input, from one token
     "labels",  # the classes of every token
+    "dense labels",  # the same behind a square matrix over every token
     "projection",  # the classes without a bias: a vector to be compared with another model's
     "none",
 )
