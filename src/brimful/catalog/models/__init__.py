@@ -18,8 +18,8 @@ from brimful.model.work import Transformer
 
 _WORDS = re.compile(r"[a-z]+|\d+")
 _ENDS = re.compile(
-    r"[-_. ](instruct|chat|hf|it|sft|dpo|base|preview|thinking|fp8|fp16|bf16|nvfp4|mxfp4|fp4|int8|int4|4bit|8bit|awq|gptq"
-    r"|gguf|autoround|w4a16|w8a8|dynamic|static|pertensor|pre-training|fine-tuning|\d{4})$"
+    r"[-_. ](instruct|chat|hf|it|sft|dpo|base|preview|thinking|fp8|fp16|bf16|nvfp4|mxfp4|fp4|int8|int4|4bit|8bit|awq"
+    r"|gptq|gguf|autoround|w4a16|w8a8|dynamic|static|pertensor|pre-training|fine-tuning|\d{4})$"
 )
 _LONGEST = 200
 _START = re.compile(r"^(meta|openai|google|facebook|huggingface)[-_ ]")
@@ -74,7 +74,7 @@ def names() -> tuple[str, ...]:
 
 
 def alike(name: str, most: int = 5) -> tuple[str, ...]:
-    """Return the names that are most like one that nobody has, for a question: did you mean …?"""
+    """Return the names that are most like one that nobody has, for a question of the kind "did you mean it?"."""
     close = difflib.get_close_matches(comparable(name[:_LONGEST]), _table(), n=3 * most, cutoff=0.5)
     return tuple(dict.fromkeys(_table()[key][0] for key in close))[:most]
 
