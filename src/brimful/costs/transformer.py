@@ -74,8 +74,8 @@ def _entrance(t: Transformer, work: Pass) -> Iterator[OpCost]:
     elif t.vocabulary:
         yield looked_up(work.rows, width)
     if t.positions:
-        yield looked_up(work.tokens, width)
-        yield added(work.rows * width)
+        yield looked_up(work.tokens, _position_width(t))
+        yield added(work.rows * _position_width(t))
     if t.token_types:
         yield looked_up(work.rows, width)
         yield added(work.rows * width)
@@ -95,10 +95,10 @@ def _exit(t: Transformer, work: Pass) -> Iterator[OpCost]:
         yield matmul(rows, t.hidden, width)
     if t.head in ("language", "masked"):
         yield matmul(rows, width, t.vocabulary)
-    if t.head in ("pooler", "pooled classes"):
-        yield matmul(work.batch, t.hidden, t.hidden, bias=True)
-    if t.head in ("classes", "pooled classes", "labels", "projection") and t.classes:
-        read = work.rows if t.head == "labels" else work.batch
+    read = work.rows if t.head in ("labels", "dense labels") else work.batch
+    if t.head in ("pooler", "pooled classes", "dense labels"):
+        yield matmul(read, t.hidden, t.hidden, bias=True)
+    if t.head in ("classes", "pooled classes", "labels", "dense labels", "projection") and t.classes:
         yield matmul(read, t.hidden, t.classes, bias=t.head != "projection")
 
 
@@ -139,7 +139,7 @@ def _cross_parameters(t: Transformer, encoder: Transformer) -> int:
 def _table_parameters(t: Transformer) -> int:
     width = _table_width(t)
     words = 0 if t.patch_elements else t.vocabulary * width
-    rows = (t.positions + t.token_types) * width + (t.class_tokens + t.relative_positions) * t.hidden
+    rows = t.positions * _position_width(t) + t.token_types * width + (t.class_tokens + t.relative_positions) * t.hidden
     bridge = width * t.hidden if width != t.hidden else 0
     return words + rows + bridge + t.patch_elements * t.hidden
 
@@ -156,12 +156,18 @@ def _head_parameters(t: Transformer) -> int:
         "pooled classes": square + classes,
         "classes": classes,
         "labels": classes,
+        "dense labels": square + classes,
         "projection": t.hidden * t.classes,
     }.get(t.head, 0)
 
 
 def _table_width(t: Transformer) -> int:
     return t.hidden if t.embedding_size is None else t.embedding_size
+
+
+def _position_width(t: Transformer) -> int:
+    """Return how wide the table of positions is: an encoder's is added to the words, a decoder's to the stream."""
+    return t.hidden if t.decoder else _table_width(t)
 
 
 def _outer_width(t: Transformer) -> int:

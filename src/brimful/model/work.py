@@ -122,6 +122,7 @@ HEADS = (
     "pooled classes",  # the same, then the classes
     "classes",  # of the whole input, from one token
     "labels",  # the classes of every token
+    "dense labels",  # the same behind a square matrix over every token
     "projection",  # the classes without a bias: a vector to be compared with another model's
     "none",
 )
@@ -188,7 +189,7 @@ class Transformer(Noun):
     patches: int = 0  # of a model of images or sound: tokens an input
     patch_elements: int = 0  # of an image model: numbers in a patch
     class_tokens: int = 0  # of an image model: tokens beside its patches
-    stem_flops: float = 0.0  # before the layers, an input: convolutions
+    stem_flops: float = 0.0  # around the layers, an input: convolutions before them, a pool behind them
     stem_parameters: int = 0
     weight_bits: int | None = unknown("the setting's precision decides")  # of the layers' matrices
     experts_bits: int | None = unknown("as weight_bits")  # of the experts' matrices, where only they are quantised

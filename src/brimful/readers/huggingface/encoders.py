@@ -13,6 +13,7 @@ def bert(c: Config) -> Measures:
     m = usual(c)
     m.update(
         decoder=False,
+        kv_heads=m["heads"],
         gated=False,
         biases=True,
         norm_vectors=2,
@@ -78,8 +79,7 @@ def _electra(c: Config) -> Measures:
     m = bert(c)
     m["head"] = _head(c, "none")
     if m["head"] == "masked" and any(str(item).endswith("ForPreTraining") for item in c.items("architectures")):
-        m.update(head="labels", classes=1)
-        add_rest(m, m["hidden"] * m["hidden"] + m["hidden"])
+        m.update(head="dense labels", classes=1)
     width = c.count("embedding_size", default=m["hidden"], least=1)
     if width != m["hidden"]:
         m["embedding_size"] = width

@@ -110,8 +110,9 @@ def siglip_vision(c: Config, image: int | None) -> Measures:
     """Return SigLIP's side of images: no class token; a learned probe attends over the patches at the end."""
     m = _plain(c, image, tokens=0)
     if c.flag("vision_use_head", default=True):
-        hidden, inner = m["hidden"], m["intermediate"]
-        add_rest(m, 4 * hidden * hidden + 4 * hidden + 2 * hidden * inner + inner + hidden + 3 * hidden)
+        hidden, inner, tokens = m["hidden"], m["intermediate"], m["patches"]
+        m["stem_parameters"] = 4 * hidden * hidden + 4 * hidden + 2 * hidden * inner + inner + hidden + 3 * hidden
+        m["stem_flops"] = 4.0 * hidden * (tokens * hidden + hidden + tokens + inner)
     return m
 
 
