@@ -57,7 +57,8 @@ def _compared(entry: Entry, ops: Sequence[Any], parameters: int) -> str:
     if known is None:
         return f"{text}  nothing published to compare with"
     if known.of is not None:
-        gflops = sum(op.flops * op.ops_count for op in counted(known.of, entry.size) if op.op in _MULTIPLIED) / 1e9
+        kinds = _MULTIPLIED - {"attention"} if known.without_attention else _MULTIPLIED
+        gflops = sum(op.flops * op.ops_count for op in counted(known.of, entry.size) if op.op in kinds) / 1e9
     for ours, theirs in ((parameters / 1e6, known.parameters_m), (gflops, known.gflops)):
         if theirs is not None:
             flag = "" if abs(ours / theirs - 1) <= known.within else " DIFFERS"

@@ -24,6 +24,7 @@ class Published:
     gflops: float | None = None
     within: float = 0.02
     of: Callable[[int], Iterable[Part]] | None = None  # what it was published of, where that is not the whole sample
+    without_attention: bool = False  # counted by a tool that does not see activations times activations
 
 
 @dataclass(frozen=True, slots=True)
