@@ -32,6 +32,7 @@ BACKENDS: dict[str, dict[str, str]] = {
         "inventory": "brimful.clouds.inventory:InventoryCloud",
     },
     "reader": {
+        "onnx": "brimful.readers.onnx:OnnxReader",
         "safetensors": "brimful.readers.safetensors:SafetensorsReader",
     },
     "history": {

@@ -51,21 +51,21 @@ class Call:
         """Say whether an attribute is given."""
         return self.node.attributes.get(name) is not None
 
-    def int(self, name: str, default: int = 0) -> int:
+    def integer(self, name: str, default: int = 0) -> int:
         """Return an attribute that is a whole number."""
         value = self.node.attributes.get(name, default)
         if not isinstance(value, int):
             raise Misfit(f"its attribute {name} is no whole number")
         return value
 
-    def float(self, name: str, default: float = 0.0) -> float:
+    def real(self, name: str, default: float = 0.0) -> float:
         """Return an attribute that is a number."""
         value = self.node.attributes.get(name, default)
         if not isinstance(value, int | float):
             raise Misfit(f"its attribute {name} is no number")
         return float(value)
 
-    def ints(self, name: str, default: Shape | None = None) -> Shape | None:
+    def integers(self, name: str, default: Shape | None = None) -> Shape | None:
         """Return an attribute that is a list of whole numbers."""
         value = self.node.attributes.get(name)
         if value is None:
@@ -102,7 +102,7 @@ class Call:
 
     def listed(self, name: str, at: int) -> Shape | None:
         """Return whole numbers that older versions have as an attribute and newer ones as an input."""
-        return self.ints(name) if self.has(name) else self.numbers(at)
+        return self.integers(name) if self.has(name) else self.numbers(at)
 
     def out(self, shape: Shape, kind: int, data: Numbers | None = None) -> Value:
         """Add the next output; data beyond what shape arithmetic needs is let go."""

@@ -99,7 +99,9 @@ class Dims:
         leading = {name for name, places in self._places.items() if name not in self.bound and places[0][1] == 0}
         leading = {name for name in leading if self.known(name) is None and not self._is_sum(name)}
         like_batch = {name for name in leading if self._leads(name, self._places[name])}
-        named = {name for name in like_batch if not name.startswith("unk__") and name != f"{self._places[name][0][0]}_0"}
+        named = {
+            name for name in like_batch if not name.startswith("unk__") and name != f"{self._places[name][0][0]}_0"
+        }
         if len(named) <= 1:
             self.bound.update(dict.fromkeys(sorted(like_batch), 1))
 
@@ -167,7 +169,8 @@ def _quoted(name: str) -> str:
 
 def computed(text: str, known: Mapping[str, int]) -> int | None:
     """Return what a sum of names comes to (past + 1), or None when it is none or a name is not known."""
-    tokens, at = [], 0
+    tokens: list[str] = []
+    at = 0
     text = text.strip()
     while at < len(text):
         match = _TOKEN.match(text, at)

@@ -22,6 +22,9 @@ Dim = int | str | None
 Names = tuple[str, ...]
 
 
+_NODE_TEXTS = {3: "name", 4: "op_type", 7: "domain", 8: "overload"}
+
+
 class Info:
     """What a graph declares of a value: its kind, its type, its dimensions as numbers, names or nothing."""
 
@@ -190,15 +193,9 @@ class Parser:
             elif number == 5:
                 name, value = self._attribute(part.part(start, end), depth)
                 node.attributes[name] = value
-            elif number == 4:
-                node.op_type = intern(part.text(start, min(end, start + 200)))
-            elif number == 7:
-                node.domain = intern(domain_of(part.text(start, min(end, start + 200))))
-            elif number == 3:
-                node.name = part.text(start, min(end, start + 200))
-            elif number == 8:
-                node.overload = part.text(start, min(end, start + 200))
-        node.inputs, node.outputs = tuple(inputs), tuple(outputs)
+            elif number in _NODE_TEXTS:
+                setattr(node, _NODE_TEXTS[number], intern(part.text(start, min(end, start + 200))))
+        node.inputs, node.outputs, node.domain = tuple(inputs), tuple(outputs), domain_of(node.domain)
         return node
 
     def _attribute(self, part: Part, depth: int) -> tuple[str, Any]:
@@ -229,11 +226,11 @@ class Parser:
         if wire != expected:
             raise Damaged(f"field {number} of an attribute has the wire type {wire}")
         if number == 2:
-            return struct.unpack("<f", part.bytes(start, end))[0]
+            return struct.unpack("<f", part.slice(start, end))[0]
         if number == 3:
             return signed(start)
         if number == 4:
-            return part.bytes(start, min(end, start + 100_000))
+            return part.slice(start, min(end, start + 100_000))
         if number == 5:
             return self._tensor(part.part(start, end))
         if number == 22:
@@ -241,17 +238,12 @@ class Parser:
         return self._graph(part.part(start, end), depth + 1)
 
     def _function(self, part: Part, table: dict[tuple[str, str, str], Function]) -> None:
-        function, name, domain, overload = Function(), "", "", ""
+        function, texts = Function(), {1: "", 10: "", 13: ""}
         for number, wire, start, end in part.fields():
             if wire != LENGTH:
                 continue
-            if number in (1, 10, 13):
-                text = part.text(start, end)
-                name, domain, overload = (
-                    text if number == 1 else name,
-                    domain_of(text) if number == 10 else domain,
-                    text if number == 13 else overload,
-                )
+            if number in texts:
+                texts[number] = part.text(start, end)
             elif number in (4, 5):
                 (function.inputs if number == 4 else function.outputs).append(sys.intern(part.text(start, end)))
             elif number == 7:
@@ -265,7 +257,7 @@ class Parser:
             elif number == 12:
                 info = _info(part.part(start, end))
                 function.graph.infos[info.name] = info
-        table[domain, name, overload] = function
+        table[domain_of(texts[10]), texts[1], texts[13]] = function
 
 
 # AttributeProto.AttributeType -> the field that holds such a value

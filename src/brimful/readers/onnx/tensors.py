@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
-from brimful.readers.onnx.wire import FIXED32, FIXED64, LENGTH, VARINT, Damaged, Part, packed_numbers
+from brimful.readers.onnx.wire import FIXED32, FIXED64, LENGTH, VARINT, Damaged, Field, Part, packed_numbers
 
 # onnx.proto, TensorProto.DataType: (bits of one element, brimful's name)
 TYPES = {
@@ -30,18 +30,20 @@ _DATA_FIELDS = {4: 4, 5: 0, 7: 0, 10: 8, 11: 0}  # field -> bytes of one element
 _EXTERNAL = 1
 
 Numbers = tuple[int | float | bool, ...]
+Span = tuple[int, int, int, int]  # field, wire type, where its bytes are
 
 
 class Tensor:
     """A stored tensor: an initializer or a constant in an attribute."""
 
-    __slots__ = ("elements", "name", "shape", "side", "size", "type", "values")
+    __slots__ = ("bias", "elements", "name", "shape", "side", "size", "type", "values")
 
     def __init__(self, name: str, shape: tuple[int, ...], kind: int) -> None:
         self.name, self.shape, self.type = name, shape, kind
         self.elements = volume(shape)
         self.size = (self.elements * TYPES[kind][0] + 7) // 8
         self.values: Numbers | None = None
+        self.bias = False  # integers that are a bias, and so parameters
         self.side = False  # a scale, a zero point, a running statistic: stored, and no parameter
 
 
@@ -94,41 +96,55 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-def tensor_of(part: Part, folder: Folder) -> Tensor:
-    """Read a TensorProto, whose data is checked and not loaded."""
-    shape: list[int] = []
-    kind = location = 0
-    name = ""
-    spans: list[tuple[int, int, int, int]] = []
-    keys: dict[str, str] = {}
-    for number, wire, start, end in part.fields():
+class _Fields:
+    """What the fields of a TensorProto say, before it is known to be sound."""
+
+    __slots__ = ("keys", "location", "name", "shape", "spans", "type")
+
+    def __init__(self) -> None:
+        self.name, self.type, self.location = "", 0, 0
+        self.shape: list[int] = []
+        self.spans: list[Span] = []
+        self.keys: dict[str, str] = {}
+
+    def take(self, part: Part, field: Field) -> None:
+        """Take one field."""
+        number, wire, start, end = field
         if number == 1:
-            shape.extend(packed_numbers(part, wire, start, end))
-        elif number == 2 and wire == VARINT:
-            kind = start
-        elif number == 8 and wire == LENGTH:
-            name = part.text(start, end)
+            self.shape.extend(packed_numbers(part, wire, start, end))
         elif number == 9 or number in _DATA_FIELDS:
-            _add_span(spans, number, wire, start, end)
+            _add_span(self.spans, number, wire, start, end)
+        elif wire == VARINT:
+            if number == 2:
+                self.type = start
+            elif number == 14:
+                self.location = start
+        elif number == 8 and wire == LENGTH:
+            self.name = part.text(start, end)
         elif number == 13 and wire == LENGTH:
             key, value = entry_of(part.part(start, end))
-            keys[key] = value
-        elif number == 14 and wire == VARINT:
-            location = start
-    if kind not in TYPES:
-        raise Damaged(f"the tensor {name!r:.80} has the type {kind}, which ONNX does not have")
-    if any(length < 0 for length in shape):
-        raise Damaged(f"the tensor {name!r:.80} has the shape {shape!r:.80}")
-    tensor = Tensor(name, tuple(shape), kind)
-    if location == _EXTERNAL:
-        tensor.values = _external_values(tensor, *folder.check(tensor, keys))
+            self.keys[key] = value
+
+
+def tensor_of(part: Part, folder: Folder) -> Tensor:
+    """Read a TensorProto, whose data is checked and not loaded."""
+    fields = _Fields()
+    for field in part.fields():
+        fields.take(part, field)
+    if fields.type not in TYPES:
+        raise Damaged(f"the tensor {fields.name!r:.80} has the type {fields.type}, which ONNX does not have")
+    if any(length < 0 for length in fields.shape):
+        raise Damaged(f"the tensor {fields.name!r:.80} has the shape {fields.shape!r:.80}")
+    tensor = Tensor(fields.name, tuple(fields.shape), fields.type)
+    if fields.location == _EXTERNAL:
+        tensor.values = _external_values(tensor, *folder.check(tensor, fields.keys))
     else:
-        _check_size(tensor, spans)
-        tensor.values = _values(tensor, part, spans)
+        _check_size(tensor, fields.spans)
+        tensor.values = _values(tensor, part, fields.spans)
     return tensor
 
 
-def _add_span(spans: list[tuple[int, int, int, int]], number: int, wire: int, start: int, end: int) -> None:
+def _add_span(spans: list[Span], number: int, wire: int, start: int, end: int) -> None:
     """Note where data is; single elements that follow one another are one stretch no more, and so are refused."""
     if wire not in (LENGTH, FIXED32, FIXED64, VARINT):
         raise Damaged("a tensor's data has the wrong wire type")
@@ -146,7 +162,7 @@ def entry_of(part: Part) -> tuple[str, str]:
     return pair[0], pair[1]
 
 
-def _check_size(tensor: Tensor, spans: list[tuple[int, int, int, int]]) -> None:
+def _check_size(tensor: Tensor, spans: list[Span]) -> None:
     """Refuse data that is shorter or longer than the shape says, as far as its form tells."""
     if tensor.type == STRING or not spans:
         if tensor.type != STRING and tensor.elements:
@@ -172,17 +188,17 @@ def _small(tensor: Tensor) -> bool:
     return tensor.elements <= (_MOST_INTEGERS if integers else _MOST_FLOATS)
 
 
-def _values(tensor: Tensor, part: Part, spans: list[tuple[int, int, int, int]]) -> Numbers | None:
+def _values(tensor: Tensor, part: Part, spans: list[Span]) -> Numbers | None:
     if not _small(tensor):
         return None
     if spans and spans[0][0] == 9:
-        raw = b"".join(part.bytes(start, end) for _, _, start, end in spans)
+        raw = b"".join(part.slice(start, end) for _, _, start, end in spans)
         return _unpacked(tensor, raw)
     numbers: list[int | float] = []
     for number, wire, start, end in spans:
         if number in (4, 10):
             code, width = ("f", 4) if number == 4 else ("d", 8)
-            numbers.extend(struct.unpack(f"<{(end - start) // width}{code}", part.bytes(start, end)))
+            numbers.extend(struct.unpack(f"<{(end - start) // width}{code}", part.slice(start, end)))
         else:
             numbers.extend(packed_numbers(part, wire, start, end))
     return _converted(tensor, numbers)
@@ -219,5 +235,3 @@ def _external_values(tensor: Tensor, path: str, offset: int) -> Numbers | None:
             f"{error.strerror}"
         ) from error
     return _unpacked(tensor, raw) if len(raw) == tensor.size else None
-
-

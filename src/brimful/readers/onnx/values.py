@@ -14,6 +14,10 @@ class Misfit(ValueError):  # noqa: N818 - read as "the node is a misfit"
     """A node that does not fit what it is given."""
 
 
+class Open(Misfit):
+    """A node whose shape depends on values that are known only when it runs."""
+
+
 class Buffer:
     """Memory that values share, and how many names still hold it."""
 
@@ -30,7 +34,19 @@ class Value:
     shape is a bound or an assumption, since it depends on the input's values. `items`: the values of a sequence.
     """
 
-    __slots__ = ("bits", "buffer", "constant", "data", "guessed", "items", "quantized", "shape", "size", "stored", "type")
+    __slots__ = (
+        "bits",
+        "buffer",
+        "constant",
+        "data",
+        "guessed",
+        "items",
+        "quantized",
+        "shape",
+        "size",
+        "stored",
+        "type",
+    )
 
     def __init__(self, shape: Shape, kind: int, data: Numbers | None = None) -> None:
         self.shape, self.type, self.data = shape, kind, data

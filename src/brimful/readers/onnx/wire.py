@@ -37,7 +37,7 @@ class File:
         self._window, self._at, self._width = b"", 0, _FIRST_WINDOW
         self._parsed = self._wide = 0
 
-    def bytes(self, start: int, end: int) -> bytes:
+    def slice(self, start: int, end: int) -> bytes:
         """Return the bytes from start up to end, all of which the file must have."""
         at, window = self._at, self._window
         if start < at or end > at + len(window):
@@ -54,7 +54,7 @@ class File:
         self._parsed += end - start
         if self._parsed > _MOST_PARSED:
             raise Damaged("it holds more structure (nodes, names) than any model has: over 256 MiB")
-        return self.bytes(start, end)
+        return self.slice(start, end)
 
     def count(self) -> None:
         """Count one field of a large message."""
@@ -89,14 +89,14 @@ class Part:
         data = self.data
         return _fields(data, self.start, self.end) if isinstance(data, bytes) else _wide(data, self.start, self.end)
 
-    def bytes(self, start: int, end: int) -> bytes:
+    def slice(self, start: int, end: int) -> bytes:
         """Return the bytes of one of its fields."""
         data = self.data
-        return data[start:end] if isinstance(data, bytes) else data.bytes(start, end)
+        return data[start:end] if isinstance(data, bytes) else data.slice(start, end)
 
     def text(self, start: int, end: int) -> str:
         """Return a field's text; protobuf's strings are UTF-8, and what is not is shown as it is."""
-        return self.bytes(start, end).decode("utf-8", "backslashreplace")
+        return self.slice(start, end).decode("utf-8", "backslashreplace")
 
     def part(self, start: int, end: int) -> Part:
         """Return a message within it."""
@@ -137,7 +137,7 @@ def _wide(file: File, at: int, end: int) -> Iterator[Field]:
     """Do as _fields does, one field at a time, in a message too large to be read."""
     while at < end:
         file.count()
-        head = file.bytes(at, min(at + _HEAD, end))
+        head = file.slice(at, min(at + _HEAD, end))
         tag, used = varint(head, 0, len(head))
         kind = tag & 7
         if kind == VARINT:
@@ -189,7 +189,7 @@ def packed_numbers(part: Part, kind: int, start: int, end: int) -> list[int]:
         return [signed(start)]
     if kind != LENGTH:
         raise Damaged("a list of numbers has the wrong wire type")
-    data, numbers, at = part.bytes(start, end), [], 0
+    data, numbers, at = part.slice(start, end), [], 0
     while at < len(data):
         value, at = varint(data, at, len(data))
         numbers.append(signed(value))
@@ -200,4 +200,4 @@ def packed_floats(part: Part, kind: int, start: int, end: int) -> list[float]:
     """Return the numbers of a repeated float field, packed or single."""
     if kind not in (LENGTH, FIXED32) or (end - start) % 4:
         raise Damaged("a list of floats has the wrong wire type or length")
-    return list(struct.unpack(f"<{(end - start) // 4}f", part.bytes(start, end)))
+    return list(struct.unpack(f"<{(end - start) // 4}f", part.slice(start, end)))

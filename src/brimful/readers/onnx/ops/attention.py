@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from brimful.model.work import OpKind
 from brimful.readers.onnx.call import Call, Cost, Rule
-from brimful.readers.onnx.values import Misfit, Shape
+from brimful.readers.onnx.values import Misfit, Open, Shape
 
 
 def scores(batch: int, heads: int, queries: int, keys: int, sizes: int) -> float:
@@ -17,7 +17,7 @@ def scores(batch: int, heads: int, queries: int, keys: int, sizes: int) -> float
 
 
 def _heads(call: Call, name: str = "num_heads", default: int = 0) -> int:
-    heads = call.int(name, default)
+    heads = call.integer(name, default)
     if heads < 1:
         raise Misfit(f"its {name} is {heads}")
     return heads
@@ -57,7 +57,7 @@ def packed_attention(call: Call) -> Cost:
     if value.rank != 3 or weights.rank != 2 or value.shape[2] != weights.shape[0]:
         raise Misfit(f"it projects {list(value.shape)} by weights of shape {list(weights.shape)}")
     batch, count, width = value.shape
-    sizes = call.ints("qkv_hidden_sizes") or (weights.shape[1] // 3,) * 3
+    sizes = call.integers("qkv_hidden_sizes") or (weights.shape[1] // 3,) * 3
     if len(sizes) != 3 or min(sizes) < 1:
         raise Misfit(f"its qkv_hidden_sizes are {list(sizes)!r:.80}")
     quantized = call.node.op_type == "QAttention"
@@ -85,7 +85,9 @@ def multi_head(call: Call) -> Cost:
         keys = key.shape[2] if key.rank == 4 else key.shape[1]
     if value is not None and value.rank in (3, 4):
         value_width = value.shape[2] if value.rank == 3 else heads * value.shape[3]
-    past = next((item for item in call.inputs[5:9] if item is not None and item.rank == 4 and item.shape[3] == size), None)
+    past = next(
+        (item for item in call.inputs[5:9] if item is not None and item.rank == 4 and item.shape[3] == size), None
+    )
     joined = past is not None and not (key is not None and key.rank == 4)
     total = keys + past.shape[2] if past is not None and joined else keys
     call.out((batch, count, value_width), query.type)
@@ -124,7 +126,7 @@ def relative_bias(call: Call) -> Cost:
     """Look up a bias for each pair of places."""
     table, queries, keys = call.need(0), call.number(1), call.number(2)
     if queries is None or keys is None or table.rank != 2:
-        raise Misfit("its lengths are not known")
+        raise Open("its lengths are not known")
     out = call.out((1, table.shape[1], queries, keys), table.type)
     call.weights = min(table.size, out.size)
     return OpKind.GATHER, 0.0
@@ -134,11 +136,11 @@ def experts(call: Call) -> Cost:
     """Send each token to k experts (MoE, QMoE): the products of those, and all weights that they can touch."""
     value, router = call.need(0), call.need(1)
     first = call.need(2)
-    packed = 8 // call.int("expert_weight_bits", 4) if call.node.op_type == "QMoE" else 1
+    packed = 8 // call.integer("expert_weight_bits", 4) if call.node.op_type == "QMoE" else 1
     stored = [item for item in call.given()[2:] if item.rank == 3 and item.constant]
     if first.rank != 3 or not value.rank or not router.rank or not first.shape[0]:
         raise Misfit(f"its experts have the shape {list(first.shape)}")
-    tokens, chosen = value.size // max(1, value.shape[-1]), call.int("k", 1)
+    tokens, chosen = value.size // max(1, value.shape[-1]), call.integer("k", 1)
     call.like()
     elements = sum(item.size for item in stored) * packed
     for item in stored:

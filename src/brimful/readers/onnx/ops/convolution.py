@@ -18,9 +18,9 @@ class Slide:
     def __init__(self, call: Call, kernel: Shape) -> None:
         count = len(kernel)
         self.kernel = kernel
-        self.strides = call.ints("strides") or (1,) * count
-        self.dilations = call.ints("dilations") or (1,) * count
-        self.pads = call.ints("pads") or (0,) * (2 * count)
+        self.strides = call.integers("strides") or (1,) * count
+        self.dilations = call.integers("dilations") or (1,) * count
+        self.pads = call.integers("pads") or (0,) * (2 * count)
         self.auto = call.text("auto_pad", "NOTSET")
         if self.auto not in ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"):
             raise Misfit(f"its auto_pad is {self.auto!r:.20}")
@@ -56,13 +56,13 @@ class Slide:
 def conv(call: Call, *, weights: int = 1, kind: int = 0) -> Cost:
     """Slide a kernel over an image."""
     value, kernel = call.need(0), call.need(weights)
-    group = call.int("group", 1)
+    group = call.integer("group", 1)
     _check(value, kernel)
     if group < 1 or kernel.shape[1] * group != value.shape[1] or kernel.shape[0] % group:
         raise Misfit(
             f"its {value.shape[1]} channels do not fit a kernel of shape {list(kernel.shape)} in {group} groups"
         )
-    slide = Slide(call, call.ints("kernel_shape") or kernel.shape[2:])
+    slide = Slide(call, call.integers("kernel_shape") or kernel.shape[2:])
     if slide.kernel != kernel.shape[2:]:
         raise Misfit(f"its kernel_shape {list(slide.kernel)} is not that of its weights, {list(kernel.shape[2:])}")
     out = call.out((value.shape[0], kernel.shape[0], *slide.result(value.shape[2:])), kind or value.type)
@@ -78,12 +78,12 @@ def _check(value: Value, kernel: Value) -> None:
 def conv_transpose(call: Call) -> Cost:
     """Spread each element over a kernel."""
     value, kernel = call.need(0), call.need(1)
-    group = call.int("group", 1)
+    group = call.integer("group", 1)
     _check(value, kernel)
     if group < 1 or kernel.shape[0] != value.shape[1]:
         raise Misfit(f"its {value.shape[1]} channels do not fit a kernel of shape {list(kernel.shape)}")
     slide = Slide(call, kernel.shape[2:])
-    spatial = call.ints("output_shape")
+    spatial = call.integers("output_shape")
     spatial = spatial[-len(slide.kernel) :] if spatial else _transposed(call, slide, value.shape[2:])
     call.out((value.shape[0], kernel.shape[1] * group, *spatial), value.type)
     flops = 2.0 * value.size * kernel.shape[1] * product(slide.kernel)
@@ -92,7 +92,7 @@ def conv_transpose(call: Call) -> Cost:
 
 def _transposed(call: Call, slide: Slide, lengths: Shape) -> Shape:
     count = len(lengths)
-    extra = call.ints("output_padding") or (0,) * count
+    extra = call.integers("output_padding") or (0,) * count
     if len(extra) != count:
         raise Misfit("its output_padding does not fit")
     if slide.auto.startswith("SAME"):

@@ -13,15 +13,13 @@ from brimful.readers.onnx.tensors import BOOL, DOUBLE, FLOAT, FLOATS, HALF, INT6
 from brimful.readers.onnx.values import MOST_FOLDED, Misfit, Value, broadcast, spread
 
 # Flops for each element of the result. One is the rule; what is defined by a formula counts the formula's steps.
-UNARY = dict.fromkeys(
-    "Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Erf Exp Floor IsInf IsNaN Log Neg Not Reciprocal Relu Round "
-    "Sigmoid Sign Sin Sinh Sqrt Tan Tanh BitwiseNot Clip ThresholdedRelu".split(),
-    1,
-) | {
+_ONE = """Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Erf Exp Floor Log Neg Not Reciprocal Relu Round Sigmoid
+Sign Sin Sinh Sqrt Tan Tanh BitwiseNot ThresholdedRelu"""
+UNARY = dict.fromkeys(_ONE.split(), 1) | {
     "LeakyRelu": 2, "PRelu": 2, "HardSigmoid": 2, "Swish": 2, "Shrink": 2, "Softplus": 3, "Softsign": 3, "Elu": 3,
     "Selu": 3, "HardSwish": 4, "Celu": 4, "Mish": 4, "Gelu": 5,
 }  # fmt: skip
-CONTRIB_UNARY = {"Gelu": 5, "QuickGelu": 3, "FastGelu": 8, "BiasGelu": 6, "BiasSplitGelu": 6}
+CONTRIB_UNARY = {"Gelu": 5, "QuickGelu": 3, "FastGelu": 8, "BiasGelu": 6}
 
 
 def _same(flops: int) -> Rule:
@@ -70,10 +68,11 @@ def _power(first: Any, second: Any) -> Any:
 
 
 _BINARY_FOLDS: dict[str, Callable[[Any, Any], Any]] = {
-    "Add": operator.add, "Sub": operator.sub, "Mul": operator.mul, "Div": _divided, "Mod": operator.mod,
-    "Pow": _power, "Equal": operator.eq, "Greater": operator.gt, "Less": operator.lt, "GreaterOrEqual": operator.ge,
+    "Add": operator.add, "Sub": operator.sub, "Mul": operator.mul, "Div": _divided, "Pow": _power,
+    "Mod": operator.mod, "FMod": math.fmod, "Min": min, "Max": max,
+    "Equal": operator.eq, "Greater": operator.gt, "Less": operator.lt, "GreaterOrEqual": operator.ge,
     "LessOrEqual": operator.le, "And": lambda a, b: bool(a and b), "Or": lambda a, b: bool(a or b),
-    "Xor": lambda a, b: bool(a) != bool(b), "Min": min, "Max": max,
+    "Xor": lambda a, b: bool(a) != bool(b),
 }  # fmt: skip
 _COMPARISONS = frozenset(("Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual", "And", "Or", "Xor"))
 BINARY = (*_BINARY_FOLDS, "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Sum", "Mean")
@@ -88,7 +87,7 @@ def binary(call: Call) -> Cost:
     kind = BOOL if call.node.op_type in _COMPARISONS else inputs[0].type
     out = call.out(shape, kind, None)
     if len(inputs) == 2 and out.size <= MOST_FOLDED:
-        out.data = _folded(call.node.op_type, inputs[0], inputs[1], out)
+        out.data = _folded(_operation(call), inputs[0], inputs[1], out)
     elif len(inputs) == 1:
         out.data = inputs[0].data
     return OpKind.ELEMENTWISE, float(out.size * max(1, len(inputs) - 1))
@@ -100,7 +99,7 @@ def _together(call: Call, inputs: list[Value]) -> tuple[int, ...]:
         first, second = inputs[0].shape, inputs[1].shape
         if first == second:
             return first
-        if call.version < 7 and call.int("broadcast"):
+        if call.version < 7 and call.integer("broadcast"):
             return first
         return broadcast(first, second)
     return broadcast(*(value.shape for value in inputs))
@@ -111,12 +110,17 @@ def _folded(op_type: str, first: Value, second: Value, out: Value) -> Numbers | 
     if fold is None or first.data is None or second.data is None:
         return None
     try:
-        data = tuple(
+        data: Numbers = tuple(
             map(fold, spread(first.data, first.shape, out.shape), spread(second.data, second.shape, out.shape))
         )
     except (ValueError, OverflowError, ZeroDivisionError, TypeError, IndexError):
         return None
     return data if all(isinstance(n, int | float) and -(2**63) <= n < 2**63 for n in data) else None
+
+
+def _operation(call: Call) -> str:
+    """Return the operation's name; Mod is two."""
+    return "FMod" if call.node.op_type == "Mod" and call.integer("fmod") else call.node.op_type
 
 
 def where(call: Call) -> Cost:
@@ -125,9 +129,7 @@ def where(call: Call) -> Cost:
     out = call.out(broadcast(condition.shape, first.shape, second.shape), first.type)
     if None not in (condition.data, first.data, second.data) and out.size <= MOST_FOLDED:
         picks, *sides = (
-            spread(value.data, value.shape, out.shape)
-            for value in (condition, first, second)
-            if value.data is not None
+            spread(value.data, value.shape, out.shape) for value in (condition, first, second) if value.data is not None
         )
         out.data = tuple(one if pick else other for pick, one, other in zip(picks, *sides, strict=True))
     return OpKind.ELEMENTWISE, float(out.size)
@@ -141,7 +143,7 @@ def cast(call: Call) -> Cost:
     elif call.version < 6:
         kind = _NAMES.get(call.text("to"), FLOAT)
     else:
-        kind = call.int("to", FLOAT)
+        kind = call.integer("to", FLOAT)
     if kind not in TYPES:
         raise Misfit(f"it casts to the type {kind}, which ONNX does not have")
     call.out(value.shape, kind, _cast_data(value, kind))
@@ -186,11 +188,18 @@ def is_check(call: Call) -> Cost:
 
 def bitcast(call: Call) -> Cost:
     """Read the same bits as another type of the same width."""
-    kind = call.int("to", FLOAT)
+    kind = call.integer("to", FLOAT)
     if kind not in TYPES:
         raise Misfit(f"it casts to the type {kind}, which ONNX does not have")
     call.out(call.need(0).shape, kind)
     return None
+
+
+def gated(call: Call) -> Cost:
+    """Multiply one value with the Swish of another."""
+    value = call.need(0)
+    call.like()
+    return OpKind.ELEMENTWISE, 3.0 * value.size
 
 
 def bias_split_gelu(call: Call) -> Cost:
@@ -211,6 +220,7 @@ TABLE: dict[str, Rule] = {
     "BitCast": bitcast,
     "Dropout": dropout,
     "Clip": clip,
+    "SwiGLU": gated,
     "IsNaN": is_check,
     "IsInf": is_check,
 }

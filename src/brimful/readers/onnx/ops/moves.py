@@ -5,7 +5,7 @@ from __future__ import annotations
 from brimful.model.work import OpKind
 from brimful.readers.onnx.call import Call, Cost, Rule, axes_of, axis_of, product, replaced
 from brimful.readers.onnx.tensors import INT64, Numbers
-from brimful.readers.onnx.values import MOST_FOLDED, Misfit, Shape, Value, broadcast, places, spread, strides_of
+from brimful.readers.onnx.values import MOST_FOLDED, Misfit, Open, Shape, Value, broadcast, places, spread, strides_of
 
 _COPY: Cost = (OpKind.COPY, 0.0)
 _FAR = 2**62
@@ -24,7 +24,7 @@ def picked(data: Numbers, found: list[int]) -> Numbers:
 def transpose(call: Call) -> Cost:
     """Exchange dimensions."""
     value = call.need(0)
-    order = axes_of(call.ints("perm") or tuple(range(value.rank - 1, -1, -1)), value.rank)
+    order = axes_of(call.integers("perm") or tuple(range(value.rank - 1, -1, -1)), value.rank)
     if sorted(order) != list(range(value.rank)):
         raise Misfit(f"its perm {list(order)} is no order of {value.rank} dimensions")
     shape = tuple(value.shape[axis] for axis in order)
@@ -43,7 +43,7 @@ def concat(call: Call) -> Cost:
     if not values:
         raise Misfit("it has no inputs")
     first = values[0]
-    axis = axis_of(call.int("axis", 1 if call.version < 4 else 0), first.rank)
+    axis = axis_of(call.integer("axis", 1 if call.version < 4 else 0), first.rank)
     for value in values[1:]:
         if value.rank != first.rank or replaced(value.shape, axis, 0) != replaced(first.shape, axis, 0):
             raise Misfit(f"the shapes {list(first.shape)} and {list(value.shape)} do not join along axis {axis}")
@@ -117,13 +117,13 @@ def _unknown_slice(call: Call, value: Value) -> Cost:
 def split(call: Call) -> Cost:
     """Cut a value into parts along an axis."""
     value = call.need(0)
-    axis = axis_of(call.int("axis"), value.rank)
+    axis = axis_of(call.integer("axis"), value.rank)
     count = len(call.node.outputs)
-    lengths = call.ints("split") or call.numbers(1)
+    lengths = call.integers("split") or call.numbers(1)
     if lengths is None:
         if call.maybe(1) is not None:
             call.guess("how its split divides is computed from the input's values")
-        count = call.int("num_outputs", count) or count
+        count = call.integer("num_outputs", count) or count
         lengths = _even(value.shape[axis], count)
     if sum(lengths) != value.shape[axis] or len(lengths) < len(call.node.outputs) or min(lengths, default=0) < 0:
         raise Misfit(f"it splits {value.shape[axis]} elements into {list(lengths)!r:.80}")
@@ -146,7 +146,7 @@ def _even(length: int, count: int) -> Shape:
 def gather(call: Call) -> Cost:
     """Take slices at computed places: of a stored table only the rows that are taken are read."""
     value, places_ = call.need(0), call.need(1)
-    axis = axis_of(call.int("axis"), value.rank)
+    axis = axis_of(call.integer("axis"), value.rank)
     shape = (*value.shape[:axis], *places_.shape, *value.shape[axis + 1 :])
     out = call.out(shape, value.type, _gathered(value, places_, axis))
     if value.constant:
@@ -176,7 +176,7 @@ def gather_elements(call: Call) -> Cost:
 def gather_nd(call: Call) -> Cost:
     """Take slices at places that have several coordinates."""
     value, indices = call.need(0), call.need(1)
-    batch = call.int("batch_dims")
+    batch = call.integer("batch_dims")
     if not indices.rank or not 0 <= batch < indices.rank or batch + indices.shape[-1] > value.rank:
         raise Misfit(f"its indices of shape {list(indices.shape)} do not fit the shape {list(value.shape)}")
     out = call.out((*indices.shape[:-1], *value.shape[batch + indices.shape[-1] :]), value.type)
@@ -200,7 +200,7 @@ def tensor_scatter(call: Call) -> Cost:
 def pad(call: Call) -> Cost:
     """Surround a value."""
     value = call.need(0)
-    pads = call.ints("pads") or call.ints("paddings") or call.numbers(1)
+    pads = call.integers("pads") or call.integers("paddings") or call.numbers(1)
     axes = call.numbers(3)
     if pads is None or (axes is None and call.maybe(3) is not None):
         call.guess("how much it pads is computed from the input's values")
@@ -261,7 +261,7 @@ def _old_tile(call: Call, value: Value) -> Cost:
     """Repeat along one axis, as opset 1 did."""
     times, axis = call.number(1), call.number(2)
     if times is None or axis is None:
-        raise Misfit("how often it repeats is not known")
+        raise Open("how often it repeats is not known")
     at = axis_of(axis, value.rank)
     call.out(replaced(value.shape, at, value.shape[at] * times), value.type)
     return _COPY
@@ -280,10 +280,10 @@ def one_hot(call: Call) -> Cost:
         call.guess("how many classes it has is computed from the input's values")
         declared = call.declared_shape(0)
         if declared is None or None in declared:
-            raise Misfit("how many classes it has is not known")
+            raise Open("how many classes it has is not known")
         call.out(declared, values.type)
         return _COPY
-    axis = call.int("axis", -1)
+    axis = call.integer("axis", -1)
     axis = axis_of(axis, indices.rank + 1)
     call.out((*indices.shape[:axis], depth, *indices.shape[axis:]), values.type)
     return _COPY
@@ -301,7 +301,9 @@ def nonzero(call: Call) -> Cost:
     if value.data is not None and value.size <= MOST_FOLDED:
         found = [at for at, number in enumerate(value.data) if number]
         coordinates = [
-            at // stride % length for length, stride in zip(value.shape, strides_of(value.shape), strict=True) for at in found
+            at // stride % length
+            for length, stride in zip(value.shape, strides_of(value.shape), strict=True)
+            for at in found
         ]
         call.out((value.rank, len(found)), INT64, tuple(coordinates))
         return OpKind.OTHER, float(value.size)
@@ -319,7 +321,7 @@ def compress(call: Call) -> Cost:
     if not call.has("axis"):
         call.out((value.size if count is None else count,), value.type)
         return _COPY
-    axis = axis_of(call.int("axis"), value.rank)
+    axis = axis_of(call.integer("axis"), value.rank)
     call.out(replaced(value.shape, axis, value.shape[axis] if count is None else count), value.type)
     return _COPY
 
@@ -329,7 +331,7 @@ def unique(call: Call) -> Cost:
     value = call.need(0)
     call.guess("how many elements differ depends on the input; all are assumed to")
     if call.has("axis"):
-        count = value.shape[axis_of(call.int("axis"), value.rank)]
+        count = value.shape[axis_of(call.integer("axis"), value.rank)]
         call.like()
     else:
         count = value.size

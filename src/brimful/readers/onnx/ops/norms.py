@@ -32,10 +32,10 @@ def norm(call: Call) -> Cost:
     value = call.need(0)
     call.like()
     if call.node.op_type == "LayerNormalization" or call.node.op_type.startswith(("Simplified", "RMS")):
-        axis = axis_of(call.int("axis", -1), value.rank)
+        axis = axis_of(call.integer("axis", -1), value.rank)
         for at in (1, 2):
             if at < len(call.node.outputs):
-                call.out((*value.shape[:axis], *(1,) * (value.rank - axis)), call.int("stash_type", FLOAT))
+                call.out((*value.shape[:axis], *(1,) * (value.rank - axis)), call.integer("stash_type", FLOAT))
     return OpKind.NORM, 5.0 * value.size
 
 
@@ -82,11 +82,11 @@ def reduce(call: Call) -> Cost:
     axes = call.listed("axes", 1)
     if axes is None and given:
         return _reduced_somewhere(call, value)
-    if not axes and call.int("noop_with_empty_axes"):
+    if not axes and call.integer("noop_with_empty_axes"):
         call.like(0, value.data)
         return None
     dropped = axes_of(axes, value.rank) if axes else tuple(range(value.rank))
-    keep = call.int("keepdims", 1)
+    keep = call.integer("keepdims", 1)
     shape = tuple(
         1 if axis in dropped else length for axis, length in enumerate(value.shape) if keep or axis not in dropped
     )
@@ -112,16 +112,20 @@ def _reduced(op_type: str, value: Value, dropped: tuple[int, ...]) -> Numbers | 
             if abs(result) > 2**63:
                 return None
         return (result,) if all(isinstance(number, int) for number in value.data) else (math.prod(value.data),)
-    folds = {"ReduceSum": sum, "ReduceMax": max, "ReduceMin": min}
-    fold = folds.get(op_type)
-    return (fold(value.data),) if fold is not None else None
+    if op_type == "ReduceSum":
+        return (sum(value.data),)
+    if op_type not in ("ReduceMax", "ReduceMin"):
+        return None
+    return (max(value.data) if op_type == "ReduceMax" else min(value.data),)
 
 
 def arg(call: Call) -> Cost:
     """Find the greatest or the least along an axis."""
     value = call.need(0)
-    axis = axis_of(call.int("axis"), value.rank)
-    shape = replaced(value.shape, axis, 1) if call.int("keepdims", 1) else value.shape[:axis] + value.shape[axis + 1 :]
+    axis = axis_of(call.integer("axis"), value.rank)
+    shape = (
+        replaced(value.shape, axis, 1) if call.integer("keepdims", 1) else value.shape[:axis] + value.shape[axis + 1 :]
+    )
     call.out(shape, INT64)
     return OpKind.REDUCE, float(value.size)
 
@@ -129,8 +133,8 @@ def arg(call: Call) -> Cost:
 def top_k(call: Call) -> Cost:
     """Find the k greatest: a comparison for each element and each doubling of k."""
     value = call.need(0)
-    axis = axis_of(call.int("axis", -1), value.rank)
-    k = call.int("k") if call.version < 10 else call.number(1)
+    axis = axis_of(call.integer("axis", -1), value.rank)
+    k = call.integer("k") if call.version < 10 else call.number(1)
     if k is None:
         call.guess("how many it takes is computed from the input's values; all are assumed")
         k = value.shape[axis]
@@ -149,7 +153,7 @@ def cumulate(call: Call) -> Cost:
     value = call.need(0)
     data = None
     if call.node.op_type == "CumSum" and value.rank == 1 and value.data is not None and value.size <= MOST_FOLDED:
-        plain = not call.int("exclusive") and not call.int("reverse")
+        plain = not call.integer("exclusive") and not call.integer("reverse")
         data = _running(value.data) if plain else None
     call.like(0, data)
     return OpKind.REDUCE, float(value.size)

@@ -7,7 +7,7 @@ import math
 from brimful.model.work import OpKind
 from brimful.readers.onnx.call import Call, Cost, Rule, axis_of, replaced
 from brimful.readers.onnx.tensors import FLOAT, INT64, STRING
-from brimful.readers.onnx.values import Misfit, Shape, Value
+from brimful.readers.onnx.values import Misfit, Open, Shape, Value
 
 _MOST_ITEMS = 4096
 
@@ -28,17 +28,17 @@ def non_max_suppression(call: Call) -> Cost:
 def fourier(call: Call) -> Cost:
     """Transform to frequencies or back: 5 n log2 n flops, as the fast transform needs."""
     value, length = call.need(0), call.number(1)
-    axis = call.int("axis", 1)
+    axis = call.integer("axis", 1)
     if call.version >= 20:
         given = call.maybe(2)
         axis = -2 if given is None else call.number(2) or 0
         if given is not None and given.data is None:
-            raise Misfit("its axis is not known")
+            raise Open("its axis is not known")
     axis = axis_of(axis, value.rank)
     if call.maybe(1) is not None and length is None:
         call.guess("the length of the transform is computed from the input's values")
     size = value.shape[axis] if length is None else length
-    onesided, inverse = call.int("onesided"), call.int("inverse")
+    onesided, inverse = call.integer("onesided"), call.integer("inverse")
     bins = size // 2 + 1 if onesided and not inverse else size
     if onesided and inverse and length is None:
         bins = 2 * (size - 1)
@@ -53,9 +53,9 @@ def short_fourier(call: Call) -> Cost:
     value, step, window, length = call.need(0), call.number(1), call.maybe(2), call.number(3)
     size = length if length is not None else window.shape[0] if window is not None and window.rank == 1 else None
     if step is None or size is None or step < 1 or size < 1 or value.rank not in (2, 3):
-        raise Misfit("the step or the length of its stretches is not known")
+        raise Open("the step or the length of its stretches is not known")
     frames = max(0, (value.shape[1] - size) // step + 1)
-    bins = size // 2 + 1 if call.int("onesided", 1) else size
+    bins = size // 2 + 1 if call.integer("onesided", 1) else size
     call.out((value.shape[0], frames, bins, 2), value.type)
     return OpKind.OTHER, 5.0 * value.shape[0] * frames * size * math.log2(max(2, size))
 
@@ -79,7 +79,7 @@ def sequence_insert(call: Call) -> Cost:
     items, value = list(_items(call)), call.need(1)
     at = call.number(2) if call.maybe(2) is not None else len(items)
     if at is None or not -len(items) <= at <= len(items):
-        raise Misfit("where it puts the value is not known")
+        raise Open("where it puts the value is not known")
     items.insert(at, value)
     _sequence(call, tuple(items))
     return None
@@ -90,7 +90,7 @@ def sequence_erase(call: Call) -> Cost:
     items = list(_items(call))
     at = call.number(1) if call.maybe(1) is not None else -1
     if at is None or not -len(items) <= at < len(items):
-        raise Misfit("which value it takes out is not known")
+        raise Open("which value it takes out is not known")
     del items[at]
     _sequence(call, tuple(items))
     return None
@@ -102,7 +102,7 @@ def sequence_at(call: Call) -> Cost:
     if at is None and items and all(item.shape == items[0].shape for item in items):
         at = 0
     if at is None or not -len(items) <= at < len(items):
-        raise Misfit("which value of the sequence it takes is not known")
+        raise Open("which value of the sequence it takes is not known")
     call.out(items[at].shape, items[at].type, items[at].data)
     return None
 
@@ -123,15 +123,15 @@ def _items(call: Call) -> tuple[Value, ...]:
 def split_to_sequence(call: Call) -> Cost:
     """Cut a value into a sequence of parts."""
     value = call.need(0)
-    axis = axis_of(call.int("axis"), value.rank)
+    axis = axis_of(call.integer("axis"), value.rank)
     split, length = call.maybe(1), value.shape[axis]
     lengths = call.numbers(1) if split is not None else (1,) * min(length, _MOST_ITEMS + 1)
     if lengths is None:
-        raise Misfit("how it divides is not known")
+        raise Open("how it divides is not known")
     if split is not None and split.rank == 0:
         size = max(1, lengths[0])
         lengths = tuple(min(size, length - at) for at in range(0, min(length, size * _MOST_ITEMS), size))
-    keep = split is not None or call.int("keepdims", 1)
+    keep = split is not None or call.integer("keepdims", 1)
     shapes = [
         replaced(value.shape, axis, part) if keep else value.shape[:axis] + value.shape[axis + 1 :] for part in lengths
     ]
@@ -145,11 +145,11 @@ def concat_from_sequence(call: Call) -> Cost:
     if not items:
         raise Misfit("its sequence is empty")
     first = items[0]
-    if call.int("new_axis"):
-        axis = axis_of(call.int("axis"), first.rank + 1)
+    if call.integer("new_axis"):
+        axis = axis_of(call.integer("axis"), first.rank + 1)
         call.out((*first.shape[:axis], len(items), *first.shape[axis:]), first.type)
         return OpKind.COPY, 0.0
-    axis = axis_of(call.int("axis"), first.rank)
+    axis = axis_of(call.integer("axis"), first.rank)
     if any(item.rank != first.rank for item in items):
         raise Misfit("the values of its sequence do not join")
     call.out(replaced(first.shape, axis, sum(item.shape[axis] for item in items)), first.type)
@@ -169,7 +169,8 @@ def optional(call: Call) -> Cost:
 
 def optional_has(call: Call) -> Cost:
     """Say whether a value is there: one that a graph is given is taken to be."""
-    call.out((), 9, (call.maybe(0) is not None,))
+    value = call.maybe(0)
+    call.out((), 9, (value is not None,) if value is None or value.constant else None)
     return None
 
 
@@ -217,7 +218,7 @@ def linear(call: Call) -> Cost:
         call.out((rows,), _labels(call))
         call.out((rows, _classes(call)), FLOAT)
     else:
-        call.out((rows, call.int("targets", 1)), FLOAT)
+        call.out((rows, call.integer("targets", 1)), FLOAT)
     call.weights = count
     return OpKind.MATMUL, 2.0 * rows * count
 
@@ -225,14 +226,14 @@ def linear(call: Call) -> Cost:
 def trees(call: Call) -> Cost:
     """Walk down each tree: a comparison for each level, of a tree as deep as a balanced one."""
     rows, _ = _rows(call.need(0))
-    ids = call.ints("nodes_treeids") or ()
+    ids = call.integers("nodes_treeids") or ()
     count = len(set(ids))
     depth = math.log2(len(ids) / count + 1) if count else 0.0
     if call.node.op_type.endswith("Classifier"):
         call.out((rows,), _labels(call))
         call.out((rows, _classes(call)), FLOAT)
     else:
-        call.out((rows, call.int("n_targets", 1)), FLOAT)
+        call.out((rows, call.integer("n_targets", 1)), FLOAT)
     call.weights = 2 * len(ids)
     return OpKind.OTHER, float(rows * count * depth)
 

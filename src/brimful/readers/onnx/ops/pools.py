@@ -8,16 +8,16 @@ from brimful.model.work import OpKind
 from brimful.readers.onnx.call import Call, Cost, Rule, axes_of, product
 from brimful.readers.onnx.ops.convolution import Slide
 from brimful.readers.onnx.tensors import INT64
-from brimful.readers.onnx.values import Misfit, Shape, Value
+from brimful.readers.onnx.values import Misfit, Open, Shape, Value
 
 
 def pool(call: Call) -> Cost:
     """Take the mean, the greatest or a norm of each window: one flop for each element of it."""
     value = call.need(0)
-    kernel = call.ints("kernel_shape")
+    kernel = call.integers("kernel_shape")
     if not kernel or value.rank != len(kernel) + 2:
         raise Misfit(f"its window {list(kernel or ())} does not fit the shape {list(value.shape)}")
-    spatial = Slide(call, kernel).result(value.shape[2:], ceil=bool(call.int("ceil_mode")))
+    spatial = Slide(call, kernel).result(value.shape[2:], ceil=bool(call.integer("ceil_mode")))
     out = call.out((*value.shape[:2], *spatial), value.type)
     if call.wants(1):
         call.out(out.shape, INT64)
@@ -37,7 +37,7 @@ def max_unpool(call: Call) -> Cost:
     """Put each element back where its pool found it."""
     value = call.need(0)
     shape = call.numbers(2)
-    kernel = call.ints("kernel_shape")
+    kernel = call.integers("kernel_shape")
     if shape is None:
         if not kernel or value.rank != len(kernel) + 2:
             raise Misfit("its window does not fit")
@@ -59,7 +59,7 @@ def resize(call: Call) -> Cost:
     attribute = value if call.has("scales") else None
     sizes = call.numbers(3) if newer else None
     scales = _scales(call, at) if attribute is None else call.node.attributes["scales"]
-    axes = axes_of(call.ints("axes") or tuple(range(value.rank)), value.rank)
+    axes = axes_of(call.integers("axes") or tuple(range(value.rank)), value.rank)
     if sizes:
         shape = _to_sizes(value, axes, sizes, call.text("keep_aspect_ratio_policy", "stretch"))
     elif scales:
@@ -112,18 +112,18 @@ def _guessed(call: Call, value: Value) -> Shape:
 def roi_align(call: Call) -> Cost:
     """Sample each region at a grid of places, from four neighbours each."""
     value, rois = call.need(0), call.need(1)
-    height, width = call.int("output_height", 1), call.int("output_width", 1)
+    height, width = call.integer("output_height", 1), call.integer("output_width", 1)
     if value.rank != 4 or rois.rank != 2:
         raise Misfit(f"it takes regions of shape {list(rois.shape)} from shape {list(value.shape)}")
     out = call.out((rois.shape[0], value.shape[1], height, width), value.type)
-    ratio = max(1, min(call.int("sampling_ratio") or 2, 64))
+    ratio = max(1, min(call.integer("sampling_ratio") or 2, 64))
     return OpKind.OTHER, float(8 * out.size * ratio * ratio)
 
 
 def max_roi_pool(call: Call) -> Cost:
     """Take the greatest element of each part of a region."""
     value, rois = call.need(0), call.need(1)
-    shape = call.ints("pooled_shape")
+    shape = call.integers("pooled_shape")
     if value.rank != 4 or rois.rank != 2 or shape is None:
         raise Misfit("its regions do not fit")
     out = call.out((rois.shape[0], value.shape[1], *shape), value.type)
@@ -144,7 +144,7 @@ def affine_grid(call: Call) -> Cost:
     """Make a grid of places from a matrix."""
     theta, size = call.need(0), call.numbers(1)
     if size is None:
-        raise Misfit("the size of its grid is not known")
+        raise Open("the size of its grid is not known")
     if len(size) < 3:
         raise Misfit(f"its grid has the size {list(size)}")
     out = call.out((size[0], *size[2:], len(size) - 2), theta.type)
@@ -153,7 +153,7 @@ def affine_grid(call: Call) -> Cost:
 
 def depth_to_space(call: Call) -> Cost:
     """Move channels into the image."""
-    value, block = call.need(0), call.int("blocksize", 0)
+    value, block = call.need(0), call.integer("blocksize", 0)
     if value.rank != 4 or block < 1:
         raise Misfit(f"it cannot move blocks of {block} in the shape {list(value.shape)}")
     batch, channels, height, width = value.shape
@@ -163,7 +163,7 @@ def depth_to_space(call: Call) -> Cost:
 
 def space_to_depth(call: Call) -> Cost:
     """Move parts of the image into channels."""
-    value, block = call.need(0), call.int("blocksize", 0)
+    value, block = call.need(0), call.integer("blocksize", 0)
     if value.rank != 4 or block < 1:
         raise Misfit(f"it cannot move blocks of {block} in the shape {list(value.shape)}")
     batch, channels, height, width = value.shape
@@ -175,7 +175,7 @@ def col2im(call: Call) -> Cost:
     """Add columns back into an image."""
     value, image, block = call.need(0), call.numbers(1), call.numbers(2)
     if image is None or block is None or value.rank != 3 or not product(block):
-        raise Misfit("the shape of its image is not known")
+        raise Open("the shape of its image is not known")
     call.out((value.shape[0], value.shape[1] // product(block), *image), value.type)
     return OpKind.REDUCE, float(value.size)
 
@@ -184,8 +184,8 @@ def center_crop_pad(call: Call) -> Cost:
     """Cut or fill to a size."""
     value, size = call.need(0), call.numbers(1)
     if size is None:
-        raise Misfit("the size that it cuts to is not known")
-    axes = axes_of(call.ints("axes") or tuple(range(value.rank)), value.rank)
+        raise Open("the size that it cuts to is not known")
+    axes = axes_of(call.integers("axes") or tuple(range(value.rank)), value.rank)
     shape = list(value.shape)
     for axis, length in zip(axes, size, strict=False):
         shape[axis] = length

@@ -46,8 +46,8 @@ def gemm(call: Call) -> Cost:
     other = call.need(3) if quantized else other
     if one.rank != 2 or other.rank != 2:
         raise Misfit(f"it multiplies values of {one.rank} and {other.rank} dimensions, not matrices")
-    left = one.shape[::-1] if call.int("transA") else one.shape
-    right = other.shape[::-1] if call.int("transB") else other.shape
+    left = one.shape[::-1] if call.integer("transA") else one.shape
+    right = other.shape[::-1] if call.integer("transB") else other.shape
     shape, flops = multiplied(left, right)
     call.out(shape, FLOAT if quantized and len(call.given()) < 9 else one.type)
     return kind_of(one, other), flops
@@ -58,11 +58,11 @@ def fused_matmul(call: Call) -> Cost:
     one, other = call.need(0), call.need(1)
     left, right = one.shape, other.shape
     for name in ("transBatchA", "transBatchB"):
-        if call.int(name):
+        if call.integer(name):
             raise Misfit(f"{name} is not known")
-    if call.int("transA") and len(left) > 1:
+    if call.integer("transA") and len(left) > 1:
         left = (*left[:-2], left[-1], left[-2])
-    if call.int("transB") and len(right) > 1:
+    if call.integer("transB") and len(right) > 1:
         right = (*right[:-2], right[-1], right[-2])
     shape, flops = multiplied(left, right)
     call.out(shape, one.type)
@@ -72,14 +72,14 @@ def fused_matmul(call: Call) -> Cost:
 def matmul_blocks(call: Call) -> Cost:
     """Multiply with weights of a few bits each, packed in blocks (MatMulNBits, MatMulBnb4, MatMulFpQ4)."""
     value = call.need(0)
-    rows, columns = call.int("K"), call.int("N")
+    rows, columns = call.integer("K"), call.integer("N")
     if not value.rank or value.shape[-1] != rows or columns < 1:
         raise Misfit(f"it multiplies {list(value.shape)} with a matrix of {rows} x {columns}")
     out = call.out((*value.shape[:-1], columns), value.type)
     call.weights = rows * columns
     weights = call.need(1)
     if weights.constant:
-        weights.bits = call.int("bits", 4)
+        weights.bits = call.integer("bits", 4)
         for tensor in weights.stored:
             tensor.elements = rows * columns  # several in each stored byte
     return OpKind.MATMUL, 2.0 * out.size * rows

@@ -1,4 +1,4 @@
-"""To and from few bits. Each element costs a multiplication and a rounding; scales and zero points are no parameters."""
+"""To and from few bits: a multiplication and a rounding an element. Scales and zero points are no parameters."""
 
 from __future__ import annotations
 
@@ -16,8 +16,14 @@ def _aside(call: Call, *places: int) -> None:
             tensor.side = True
 
 
+def _biases(value: Value | None) -> None:
+    """Mark integers that are parameters, though their type is one of shapes."""
+    for tensor in value.stored if value is not None else ():
+        tensor.bias = True
+
+
 def _type(call: Call, name: str, default: int) -> int:
-    kind = call.int(name) or default
+    kind = call.integer(name) or default
     if kind not in TYPES:
         raise Misfit(f"its {name} is {kind}, which ONNX does not have")
     return kind
@@ -35,6 +41,7 @@ def dequantize(call: Call) -> Cost:
     """Go back to floats, and remember how many bits there were: a product of such values is one of integers."""
     value, scale = call.need(0), call.need(1)
     _aside(call, 1, 2)
+    _biases(value)
     out = call.out(value.shape, _type(call, "output_dtype", scale.type))
     out.quantized = TYPES.get(value.type, (0, ""))[0]
     return OpKind.ELEMENTWISE, 2.0 * value.size
@@ -70,7 +77,7 @@ def quantized_concat(call: Call) -> Cost:
     values: list[Value] = [call.need(at) for at in range(2, len(call.inputs), 3)]
     if not values:
         raise Misfit("it has no inputs")
-    axis = call.int("axis")
+    axis = call.integer("axis")
     shape = list(values[0].shape)
     if not -len(shape) <= axis < len(shape) or any(value.rank != len(shape) for value in values):
         raise Misfit(f"its inputs do not join along axis {axis}")
@@ -84,6 +91,8 @@ def with_scales(rule: Rule, *places: int) -> Rule:
 
     def quantized(call: Call) -> Cost:
         _aside(call, *places)
+        if call.node.op_type == "QLinearConv":
+            _biases(call.maybe(8))
         return rule(call)
 
     return quantized

@@ -1,4 +1,4 @@
-"""Recurrent cells: the products of each step. What is elementwise within a cell is small beside them and not counted."""
+"""Recurrent cells: the products of each step. What is elementwise within a cell is small beside them, and left out."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ def recurrent(call: Call, *, gates: int, states: int) -> Cost:
     value, weights, recurrence = call.need(0), call.need(1), call.need(2)
     if value.rank != 3 or weights.rank != 3 or recurrence.rank != 3:
         raise Misfit(f"it steps over shape {list(value.shape)} with weights of shape {list(weights.shape)}")
-    batch_first = call.int("layout")
+    batch_first = call.integer("layout")
     steps, batch, width = value.shape
     if batch_first:
         steps, batch = batch, steps
     directions = 2 if call.text("direction", "forward") == "bidirectional" else 1
     packed = call.node.op_type == "DynamicQuantizeLSTM"
-    hidden = call.int("hidden_size") or recurrence.shape[2]
+    hidden = call.integer("hidden_size") or recurrence.shape[2]
     given = weights.shape[1] if packed else weights.shape[2]
     if given != width or weights.shape[0] != directions:
         raise Misfit(f"its weights of shape {list(weights.shape)} do not fit the shape {list(value.shape)}")

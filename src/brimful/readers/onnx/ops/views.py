@@ -7,13 +7,13 @@ import math
 from brimful.model.work import OpKind
 from brimful.readers.onnx.call import Call, Cost, Rule, axes_of, axis_of, product
 from brimful.readers.onnx.tensors import FLOAT, INT64, STRING, TYPES
-from brimful.readers.onnx.values import MOST_FOLDED, Misfit, Shape, Value, checked, constant
+from brimful.readers.onnx.values import MOST_FOLDED, Misfit, Open, Shape, Value, checked, constant
 
 
 def reshape(call: Call) -> Cost:
     """Give another shape; a computed one is taken from what the file declares, as far as it goes."""
     value = call.need(0)
-    target = call.ints("shape") if call.version < 5 else call.numbers(1)
+    target = call.integers("shape") if call.version < 5 else call.numbers(1)
     if target is None:
         call.guess("the new shape is computed from the input's values")
         shape = _guessed(call, value)
@@ -27,7 +27,7 @@ def reshape(call: Call) -> Cost:
 
 def _resolved(call: Call, value: Value, target: Shape) -> Shape:
     lengths = list(target)
-    if not call.int("allowzero"):
+    if not call.integer("allowzero"):
         for axis, length in enumerate(lengths):
             if length == 0:
                 if axis >= value.rank:
@@ -66,7 +66,7 @@ def _guessed(call: Call, value: Value) -> Shape:
 def flatten(call: Call) -> Cost:
     """Make a matrix."""
     value = call.need(0)
-    axis = call.int("axis", 1)
+    axis = call.integer("axis", 1)
     axis = axis if axis == value.rank else axis_of(axis, max(value.rank, 1))
     call.out((product(value.shape[:axis]), product(value.shape[axis:])), value.type, value.data)
     return None
@@ -92,7 +92,7 @@ def unsqueeze(call: Call) -> Cost:
     value = call.need(0)
     axes = call.listed("axes", 1)
     if axes is None:
-        raise Misfit("the dimensions that it adds are not known")
+        raise Open("the dimensions that it adds are not known")
     places = sorted(axes_of(axes, value.rank + len(axes)))
     if len(set(places)) < len(places):
         raise Misfit(f"it adds the dimensions {list(axes)!r:.80}")
@@ -116,7 +116,7 @@ def shape_of(call: Call) -> Cost:
     value = call.need(0)
     lengths = value.shape
     if call.has("start") or call.has("end"):
-        lengths = lengths[slice(call.int("start"), call.int("end", value.rank))]
+        lengths = lengths[slice(call.integer("start"), call.integer("end", value.rank))]
     call.out((len(lengths),), INT64, lengths)
     return None
 
@@ -135,7 +135,7 @@ def constant_(call: Call) -> Cost:
         return None
     for name, kind in (("value_int", INT64), ("value_float", FLOAT)):
         if call.has(name):
-            call.out((), kind, (call.int(name) if kind == INT64 else call.float(name),))
+            call.out((), kind, (call.integer(name) if kind == INT64 else call.real(name),))
             return None
     for name, kind in (("value_ints", INT64), ("value_floats", FLOAT)):
         numbers = call.node.attributes.get(name)
@@ -157,7 +157,7 @@ def constant_of_shape(call: Call) -> Cost:
         call.guess("the shape that it fills is computed from the input's values")
         declared = call.declared_shape(0)
         if declared is None or None in declared:
-            raise Misfit("the shape that it fills is not known")
+            raise Open("the shape that it fills is not known")
         shape = tuple(declared)
     size = product(checked(shape))
     call.out(shape, kind, None if value is None or size > MOST_FOLDED else (value,) * size)
@@ -172,7 +172,7 @@ def range_(call: Call) -> Cost:
         call.guess("how far it counts is computed from the input's values")
         declared = call.declared_shape(0)
         if declared is None or None in declared:
-            raise Misfit("how far it counts is not known")
+            raise Open("how far it counts is not known")
         call.out(tuple(declared), kind)
         return OpKind.COPY, 0.0
     start, limit, delta = (value.data[0] for value in values if value.data is not None)
@@ -186,7 +186,7 @@ def range_(call: Call) -> Cost:
 
 
 def _kind(call: Call, default: int) -> int:
-    kind = call.int("dtype", default)
+    kind = call.integer("dtype", default)
     if kind not in TYPES:
         raise Misfit(f"its type is {kind}, which ONNX does not have")
     return kind
@@ -200,9 +200,9 @@ def random(call: Call) -> Cost:
         out = call.out(value.shape, _kind(call, value.type))
     elif op == "Multinomial":
         value = call.need(0)
-        out = call.out((*value.shape[:1], call.int("sample_size", 1)), _kind(call, 6))
+        out = call.out((*value.shape[:1], call.integer("sample_size", 1)), _kind(call, 6))
     else:
-        out = call.out(call.ints("shape") or (), _kind(call, FLOAT))
+        out = call.out(call.integers("shape") or (), _kind(call, FLOAT))
     return OpKind.OTHER, float(out.size)
 
 
@@ -217,8 +217,8 @@ def window(call: Call) -> Cost:
     """Make a window function."""
     size = call.number(0)
     if size is None:
-        raise Misfit("the length of its window is not known")
-    out = call.out((size,), call.int("output_datatype", FLOAT))
+        raise Open("the length of its window is not known")
+    out = call.out((size,), call.integer("output_datatype", FLOAT))
     return OpKind.ELEMENTWISE, float(4 * out.size)
 
 
@@ -226,8 +226,8 @@ def mel_weights(call: Call) -> Cost:
     """Make the matrix that turns frequencies into mel bands."""
     bands, length = call.number(0), call.number(1)
     if bands is None or length is None:
-        raise Misfit("the size of its matrix is not known")
-    out = call.out((length // 2 + 1, bands), call.int("output_datatype", FLOAT))
+        raise Open("the size of its matrix is not known")
+    out = call.out((length // 2 + 1, bands), call.integer("output_datatype", FLOAT))
     return OpKind.ELEMENTWISE, float(out.size)
 
 
@@ -258,4 +258,6 @@ TABLE: dict[str, Rule] = {
     "MelWeightMatrix": mel_weights,
 }
 CONTRIB: dict[str, Rule] = {"Range": range_}
-RANDOM = frozenset(("RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial"))
+RANDOM = frozenset(
+    ("RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial")
+)
