@@ -202,3 +202,65 @@ def quantized_operators() -> tuple[Builder, onnx.ModelProto]:
     weights = net.weight(8 * 16, 10, kind=TensorProto.INT8)
     value = net.op("QLinearMatMul", value, scale, zero, weights, scale, signed, scale, zero)
     return net, net.model({"x": ("batch", 3, 4, 4)}, [net.op("DequantizeLinear", value, scale, zero)])
+
+
+def branch(condition: str = "input", *, folded: bool | None = None) -> tuple[Builder, onnx.ModelProto]:
+    """Return an If with a product in one branch and an addition in the other."""
+    net = Builder()
+    weights = net.weight(4, 4)
+    costly = helper.make_graph(
+        [helper.make_node("MatMul", ["x", weights], ["big"], "/inner")], "then", [], [info("big", None)]
+    )
+    cheap = helper.make_graph([helper.make_node("Add", ["x", "x"], ["small"])], "else", [], [info("small", None)])
+    inputs: dict[str, Sequence[Dim]] = {"x": ("batch", 4)}
+    if folded is None:
+        inputs[condition] = ()
+    else:
+        condition = net.numbers(folded, np.bool_)
+    value = net.op("If", condition, then_branch=costly, else_branch=cheap)
+    return net, net.model(inputs, [value], kinds={condition: TensorProto.BOOL})
+
+
+def loop(trips: int | None = 5) -> tuple[Builder, onnx.ModelProto]:
+    """Return a Loop with a product in its body, whose results it also collects."""
+    net = Builder()
+    weights = net.weight(4, 4)
+    body = helper.make_graph(
+        [
+            helper.make_node("Identity", ["go"], ["still"]),
+            helper.make_node("MatMul", ["before", weights], ["after"], "/step"),
+            helper.make_node("Identity", ["after"], ["kept"]),
+        ],
+        "body",
+        [info("at", (), TensorProto.INT64), info("go", (), TensorProto.BOOL), info("before", None)],
+        [info("still", (), TensorProto.BOOL), info("after", None), info("kept", None)],
+    )
+    inputs: dict[str, Sequence[Dim]] = {"x": ("batch", 4)}
+    if trips is None:
+        inputs["trips"] = ()
+    most = "trips" if trips is None else net.numbers(trips)
+    last, collected = net.op("Loop", most, net.numbers(True, np.bool_), "x", outputs=2, body=body)  # noqa: FBT003 - data
+    return net, net.model(inputs, [last, collected], kinds={"trips": TensorProto.INT64})
+
+
+def function(name: str = "Twice", inner: str = "Relu") -> tuple[Builder, onnx.ModelProto]:
+    """Return a model with a function of its own, with an attribute that it hands on."""
+    net = Builder()
+    leaky = helper.make_node("LeakyRelu", ["a"], ["b"])
+    leaky.attribute.append(onnx.AttributeProto(name="alpha", ref_attr_name="slope", type=onnx.AttributeProto.FLOAT))
+    nodes = [leaky, helper.make_node(inner, ["b"], ["c"], domain="" if inner == "Relu" else "my.ops")]
+    made = helper.make_function("my.ops", name, ["a"], ["c"], nodes, [helper.make_opsetid("", 17)], ["slope"])
+    value = net.op(name, net.op("MatMul", "x", net.weight(4, 8)), domain="my.ops", slope=0.1)
+    return net, net.model({"x": ("batch", 4)}, [value], functions=[made], others={"my.ops": 1})
+
+
+def conv_net() -> tuple[Builder, onnx.ModelProto]:
+    """Return a small net with what convolutional nets are made of."""
+    net = Builder()
+    value = net.op("Relu", _conv(net, "image", (3, 8), 3, 2))
+    value = net.op("BatchNormalization", value, *(net.weight(8) for _ in range(4)))
+    value = net.op("Clip", _conv(net, value, (8, 8), 3, 1, 8), net.numbers(0.0, np.float32))
+    value = net.op("Resize", value, "", net.numbers([1, 1, 2, 2], np.float32), mode="linear")
+    value = net.op("Concat", value, net.op("MaxPool", value, kernel_shape=[3, 3], pads=[1] * 4), axis=1)
+    value = net.op("Reshape", net.op("GlobalAveragePool", value), net.numbers([0, -1]))
+    return net, net.model({"image": ("N", 3, 16, 16)}, [net.op("Gemm", value, net.weight(16, 10), net.weight(10))])

@@ -118,6 +118,13 @@ class Call:
         source = self.need(at)
         return self.out(source.shape, source.type, data)
 
+    def aside(self, *places: int) -> None:
+        """Mark what is stored for some inputs as no parameters: scales, zero points, running statistics."""
+        for at in places:
+            value = self.maybe(at)
+            for tensor in value.stored if value is not None else ():
+                tensor.side = True
+
     def guess(self, reason: str) -> None:
         """Note that the outputs' shapes are bounds or assumptions, and why."""
         self.reason = self.reason or reason

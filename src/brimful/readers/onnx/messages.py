@@ -16,6 +16,7 @@ from brimful.readers.onnx.wire import FIXED32, LENGTH, VARINT, Damaged, Part, pa
 
 MOST_NODES = 200_000  # of a file; the largest exports have a quarter of it
 _MOST_TENSORS = 200_000
+_MOST_NUMBERS = 8_000_000  # in attributes; the largest forests of trees have that many
 _MOST_DEPTH = 24  # graphs within graphs
 
 Dim = int | str | None
@@ -108,7 +109,7 @@ class Parser:
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
-        self._nodes = self._tensors = 0
+        self._nodes = self._tensors = self._numbers = 0
 
     def model(self, part: Part) -> Model:
         """Read a ModelProto."""
@@ -211,7 +212,11 @@ class Parser:
                 reference = part.text(start, end)
             elif number in (7, 8):
                 read: Callable[..., list[Any]] = packed_floats if number == 7 else packed_numbers
-                lists.setdefault(number, []).extend(read(part, wire, start, end))
+                numbers = read(part, wire, start, end)
+                self._numbers += len(numbers)
+                if self._numbers > _MOST_NUMBERS:
+                    raise Damaged(f"its attributes hold more than {_MOST_NUMBERS:,} numbers")
+                lists.setdefault(number, []).extend(numbers)
             elif number in (9, 10, 11) and wire == LENGTH:
                 lists.setdefault(number, []).append(self._value(part, number - 5, wire, start, end, depth))
             elif 2 <= number <= 6 or number == 22:

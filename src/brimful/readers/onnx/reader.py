@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -78,6 +79,8 @@ def shapes_of(path: str, dims: Mapping[str, int] | None = None) -> dict[str, tup
 
 
 def _opened(path: str) -> tuple[Model, Graph]:
+    if not stat.S_ISREG(Path(path).stat().st_mode):
+        raise Damaged("it is no file: a folder, a pipe or a device")
     with open(path, "rb", buffering=0) as stream:  # noqa: PTH123 - unbuffered, so that no weight is read ahead
         file = File(stream.fileno())
         if not file.size:

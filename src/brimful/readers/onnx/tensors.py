@@ -24,6 +24,7 @@ QUANTIZED = frozenset({2, 3, 4, 5, 17, 18, 19, 20, 21, 22, 23, 25, 26})  # types
 
 MOST_ELEMENTS = 2**62
 MOST_RANK = 64
+_MOST_KEPT = 2_000_000  # values of small tensors, in all
 _MOST_INTEGERS, _MOST_FLOATS = 4096, 64  # larger constants are no shapes, scales or bounds
 _RAW = {1: "f", 2: "B", 3: "b", 4: "H", 5: "h", 6: "i", 7: "q", 9: "?", 10: "e", 11: "d", 12: "I", 13: "Q"}
 _DATA_FIELDS = {4: 4, 5: 0, 7: 0, 10: 8, 11: 0}  # field -> bytes of one element; 0: varints
@@ -49,9 +50,11 @@ class Tensor:
 
 def volume(shape: tuple[int, ...]) -> int:
     """Return how many elements a shape has; one that nothing can hold is refused."""
+    if len(shape) > MOST_RANK:
+        raise Damaged(f"a tensor would have {len(shape):,} dimensions")
     size = math.prod(shape)
-    if not 0 <= size <= MOST_ELEMENTS or len(shape) > MOST_RANK:
-        raise Damaged(f"a tensor would have {len(shape)} dimensions and {size:.3g} elements")
+    if not 0 <= size <= MOST_ELEMENTS:
+        raise Damaged(f"a tensor would have the shape {list(shape)!r:.80}, which nothing can hold")
     return size
 
 
@@ -61,6 +64,7 @@ class Folder:
     def __init__(self, path: str) -> None:
         self._folder = Path(path).parent
         self._sizes: dict[str, int] = {}
+        self._kept = 0
 
     def check(self, tensor: Tensor, keys: dict[str, str]) -> tuple[str, int]:
         """Return the file and the offset of a tensor's data, which must lie within the file."""
@@ -77,6 +81,14 @@ class Folder:
                 f"which has {self._sizes[location]:,}"
             )
         return str(self._folder / location), offset
+
+    def keeps(self, tensor: Tensor) -> bool:
+        """Say whether a tensor's values are kept: those of shapes, scales and bounds, and not without end."""
+        if tensor.type not in _RAW:
+            return False
+        integers = tensor.type in (INT32, INT64, BOOL)
+        self._kept += tensor.elements if tensor.elements <= _MOST_INTEGERS else 0
+        return tensor.elements <= (_MOST_INTEGERS if integers else _MOST_FLOATS) and self._kept <= _MOST_KEPT
 
     def _size(self, location: str, tensor: str) -> int:
         if location not in self._sizes:
@@ -140,7 +152,7 @@ def tensor_of(part: Part, folder: Folder) -> Tensor:
         tensor.values = _external_values(tensor, *folder.check(tensor, fields.keys))
     else:
         _check_size(tensor, fields.spans)
-        tensor.values = _values(tensor, part, fields.spans)
+        tensor.values = _values(tensor, part, fields.spans) if folder.keeps(tensor) else None
     return tensor
 
 
@@ -181,16 +193,7 @@ def _check_size(tensor: Tensor, spans: list[Span]) -> None:
         raise Damaged(f"the tensor {tensor.name!r:.80} has {tensor.elements:,} elements, and fewer bytes")
 
 
-def _small(tensor: Tensor) -> bool:
-    if tensor.type not in _RAW:
-        return False
-    integers = tensor.type in (INT32, INT64, BOOL)
-    return tensor.elements <= (_MOST_INTEGERS if integers else _MOST_FLOATS)
-
-
 def _values(tensor: Tensor, part: Part, spans: list[Span]) -> Numbers | None:
-    if not _small(tensor):
-        return None
     if spans and spans[0][0] == 9:
         raw = b"".join(part.slice(start, end) for _, _, start, end in spans)
         return _unpacked(tensor, raw)

@@ -19,7 +19,8 @@ from brimful.readers.onnx.tensors import FLOAT, FLOATS, QUANTIZED
 from brimful.readers.onnx.values import Misfit, Open, Value, checked, constant
 from brimful.readers.onnx.wire import Damaged
 
-_MOST_VISITS = 400_000  # nodes run through, functions and their copies included
+_MOST_VISITS = 200_000  # nodes run through, functions and their copies included
+_MOST_FOLDED = 20_000_000  # elements of shape arithmetic, in all
 _MOST_DEPTH = 48
 _PRODUCTS = frozenset((OpKind.CONV, OpKind.GROUPED, OpKind.MATMUL, OpKind.ATTENTION, OpKind.RECURRENT))
 _PARTIAL = frozenset((OpKind.COPY, OpKind.GATHER))
@@ -33,7 +34,7 @@ class Walk:
 
     def __init__(self, model: Model, dims: Dims, shapes: dict[str, tuple[int, ...]] | None = None) -> None:
         self._model, self._dims, self._shapes = model, dims, shapes
-        self._visits = 0
+        self._visits = self._folded = 0
         self.ledger = Ledger()
 
     def run(self, graph: Graph) -> None:
@@ -108,16 +109,22 @@ class Walk:
             outputs = self._outputs(node, inputs, frame, depth)
         except Misfit as error:
             raise Damaged(f"the node {title(node)} does not fit: {error}") from error
+        self._name(node, outputs, frame)
+
+    def _name(self, node: Node, outputs: list[Value], frame: Frame) -> None:
+        """Put what a node gives under its names, and let go what nobody named."""
         shapes = self._shapes
-        for name, value in zip(node.outputs, outputs, strict=False):
-            if name:
-                frame.values[name] = value
-                if shapes is not None:
-                    shapes[name] = value.shape
-            else:
+        for at, value in enumerate(outputs):
+            name = node.outputs[at] if at < len(node.outputs) else ""
+            if not name:
                 self.ledger.release(value)
-        for value in outputs[len(node.outputs) :]:
-            self.ledger.release(value)
+                continue
+            frame.values[name] = value
+            if value.data is not None:
+                self._folded += len(value.data)
+                value.data = value.data if self._folded <= _MOST_FOLDED else None
+            if shapes is not None:
+                shapes[name] = value.shape
 
     def _outputs(self, node: Node, inputs: list[Value | None], frame: Frame, depth: int) -> list[Value]:
         rule = rule_of(node.domain, node.op_type)

@@ -17,6 +17,7 @@ _NARROW = 64 * 1024  # messages up to this size are read whole
 _FIRST_WINDOW, _LAST_WINDOW = 1024, 256 * 1024
 _MOST_PARSED = 256 * 1024**2  # bytes of messages that may be read whole, in all
 _MOST_WIDE = 4_000_000  # fields of messages that are too large to be read whole, in all
+_MOST_PACKED = 32 * 1024**2  # bytes of one list of numbers that is read
 _HEAD = 20  # a tag and a length or a number: ten bytes each at most
 
 Field = tuple[int, int, int, int]  # number, wire type, then the number's value and -1, or where its bytes are
@@ -92,7 +93,7 @@ class Part:
     def slice(self, start: int, end: int) -> bytes:
         """Return the bytes of one of its fields."""
         data = self.data
-        return data[start:end] if isinstance(data, bytes) else data.slice(start, end)
+        return data[start:end] if isinstance(data, bytes) else data.whole(start, end)
 
     def text(self, start: int, end: int) -> str:
         """Return a field's text; protobuf's strings are UTF-8, and what is not is shown as it is."""
@@ -189,6 +190,8 @@ def packed_numbers(part: Part, kind: int, start: int, end: int) -> list[int]:
         return [signed(start)]
     if kind != LENGTH:
         raise Damaged("a list of numbers has the wrong wire type")
+    if end - start > _MOST_PACKED:
+        raise Damaged(f"a list of numbers takes {end - start:,} bytes")
     data, numbers, at = part.slice(start, end), [], 0
     while at < len(data):
         value, at = varint(data, at, len(data))
@@ -198,6 +201,6 @@ def packed_numbers(part: Part, kind: int, start: int, end: int) -> list[int]:
 
 def packed_floats(part: Part, kind: int, start: int, end: int) -> list[float]:
     """Return the numbers of a repeated float field, packed or single."""
-    if kind not in (LENGTH, FIXED32) or (end - start) % 4:
+    if kind not in (LENGTH, FIXED32) or (end - start) % 4 or end - start > _MOST_PACKED:
         raise Damaged("a list of floats has the wrong wire type or length")
     return list(struct.unpack(f"<{(end - start) // 4}f", part.slice(start, end)))

@@ -123,7 +123,8 @@ def split(call: Call) -> Cost:
     if lengths is None:
         if call.maybe(1) is not None:
             call.guess("how its split divides is computed from the input's values")
-        count = call.integer("num_outputs", count) or count
+        if call.has("num_outputs") and call.integer("num_outputs") != count:
+            raise Misfit(f"it splits into {call.integer('num_outputs')} parts and has {count} outputs")
         lengths = _even(value.shape[axis], count)
     if sum(lengths) != value.shape[axis] or len(lengths) < len(call.node.outputs) or min(lengths, default=0) < 0:
         raise Misfit(f"it splits {value.shape[axis]} elements into {list(lengths)!r:.80}")
@@ -136,8 +137,8 @@ def split(call: Call) -> Cost:
 
 
 def _even(length: int, count: int) -> Shape:
-    if not 1 <= count <= 100_000:
-        raise Misfit(f"it splits into {count} parts")
+    if not count:
+        raise Misfit("it has no outputs")
     size = -(-length // count)
     parts = [max(0, min(size, length - size * at)) for at in range(count)]
     return tuple(parts)

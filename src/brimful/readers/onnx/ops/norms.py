@@ -17,9 +17,7 @@ def batch_norm(call: Call) -> Cost:
     """Scale and shift each channel by stored statistics."""
     value = call.need(0)
     call.like()
-    for at in (3, 4):
-        for tensor in call.need(at).stored:
-            tensor.side = True  # running statistics are kept beside the parameters, not among them
+    call.aside(3, 4)  # running statistics are kept beside the parameters, not among them
     for at in range(1, len(call.node.outputs)):
         statistics = call.maybe(3 if at % 2 else 4)
         if statistics is not None:

@@ -9,7 +9,7 @@ from brimful.readers.onnx.call import Call, Cost, Rule, axis_of, replaced
 from brimful.readers.onnx.tensors import FLOAT, INT64, STRING
 from brimful.readers.onnx.values import Misfit, Open, Shape, Value
 
-_MOST_ITEMS = 4096
+_MOST_ITEMS = 512
 
 
 def non_max_suppression(call: Call) -> Cost:

@@ -55,6 +55,7 @@ def resize(call: Call) -> Cost:
     """Change the resolution: nearest moves elements, linear and cubic weigh 2 and 4 neighbours in each dimension."""
     value = call.need(0)
     newer = call.version >= 11 and call.node.op_type == "Resize"
+    call.aside(1, 2)
     at = 2 if newer else 1
     attribute = value if call.has("scales") else None
     sizes = call.numbers(3) if newer else None

@@ -8,14 +8,6 @@ from brimful.readers.onnx.tensors import FLOAT, TYPES, UINT8
 from brimful.readers.onnx.values import Misfit, Value, broadcast
 
 
-def _aside(call: Call, *places: int) -> None:
-    """Mark what is stored for inputs as no parameters."""
-    for at in places:
-        value = call.maybe(at)
-        for tensor in value.stored if value is not None else ():
-            tensor.side = True
-
-
 def _biases(value: Value | None) -> None:
     """Mark integers that are parameters, though their type is one of shapes."""
     for tensor in value.stored if value is not None else ():
@@ -32,7 +24,7 @@ def _type(call: Call, name: str, default: int) -> int:
 def quantize(call: Call) -> Cost:
     """Round to few bits."""
     value, zero = call.need(0), call.maybe(2)
-    _aside(call, 1, 2)
+    call.aside(1, 2)
     call.out(value.shape, _type(call, "output_dtype", UINT8 if zero is None else zero.type))
     return OpKind.ELEMENTWISE, 2.0 * value.size
 
@@ -40,7 +32,7 @@ def quantize(call: Call) -> Cost:
 def dequantize(call: Call) -> Cost:
     """Go back to floats, and remember how many bits there were: a product of such values is one of integers."""
     value, scale = call.need(0), call.need(1)
-    _aside(call, 1, 2)
+    call.aside(1, 2)
     _biases(value)
     out = call.out(value.shape, _type(call, "output_dtype", scale.type))
     out.quantized = TYPES.get(value.type, (0, ""))[0]
@@ -59,7 +51,7 @@ def dynamic_quantize(call: Call) -> Cost:
 def quantized_same(call: Call) -> Cost:
     """Do an elementwise operation on quantised values (QLinearSigmoid, QLinearLeakyRelu)."""
     value = call.need(0)
-    _aside(call, *range(1, len(call.inputs)))
+    call.aside(*range(1, len(call.inputs)))
     call.like()
     return OpKind.ELEMENTWISE, 3.0 * value.size
 
@@ -67,7 +59,7 @@ def quantized_same(call: Call) -> Cost:
 def quantized_binary(call: Call) -> Cost:
     """Add or multiply quantised values: inputs come as value, scale, zero point."""
     first, second = call.need(0), call.need(3)
-    _aside(call, 1, 2, 4, 5, 6, 7)
+    call.aside(1, 2, 4, 5, 6, 7)
     out = call.out(broadcast(first.shape, second.shape), first.type)
     return OpKind.ELEMENTWISE, 3.0 * out.size
 
@@ -90,7 +82,7 @@ def with_scales(rule: Rule, *places: int) -> Rule:
     """Return a rule for an operation whose inputs at some places are scales and zero points."""
 
     def quantized(call: Call) -> Cost:
-        _aside(call, *places)
+        call.aside(*places)
         if call.node.op_type == "QLinearConv":
             _biases(call.maybe(8))
         return rule(call)

@@ -6,7 +6,7 @@ import math
 
 from brimful.model.work import OpKind
 from brimful.readers.onnx.call import Call, Cost, Rule, axes_of, axis_of, product
-from brimful.readers.onnx.tensors import FLOAT, INT64, STRING, TYPES
+from brimful.readers.onnx.tensors import FLOAT, INT64, MOST_RANK, STRING, TYPES
 from brimful.readers.onnx.values import MOST_FOLDED, Misfit, Open, Shape, Value, checked, constant
 
 
@@ -93,6 +93,8 @@ def unsqueeze(call: Call) -> Cost:
     axes = call.listed("axes", 1)
     if axes is None:
         raise Open("the dimensions that it adds are not known")
+    if value.rank + len(axes) > MOST_RANK:
+        raise Misfit(f"a result would have {value.rank + len(axes)} dimensions")
     places = sorted(axes_of(axes, value.rank + len(axes)))
     if len(set(places)) < len(places):
         raise Misfit(f"it adds the dimensions {list(axes)!r:.80}")
