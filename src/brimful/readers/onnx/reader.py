@@ -155,6 +155,8 @@ def _fix(why: str) -> str:
         return "bind sizes that agree with one another (--dim NAME=SIZE), or check the model with onnx.checker"
     if "cannot be read beside" in why:
         return "put the file with the weights beside the model, under the name that the model has for it"
+    if "ends at byte" in why:
+        return "fetch the file with the weights again: it is shorter than the model says"
     return "fetch the file again, or export the model anew"
 
 

@@ -293,8 +293,8 @@ def _fold(given: list[Value], outputs: list[Value]) -> None:
     """Let constants made of constants remember what is stored behind them."""
     stored: list[Any] = []
     bits = 0
-    for value in given:
-        if value.type not in _SHAPES or value.data is None:
+    for at, value in enumerate(given):
+        if at == 0 or value.type not in _SHAPES or value.data is None:
             stored.extend(tensor for tensor in value.stored if tensor not in stored)
             bits = bits or value.bits
     for value in outputs:

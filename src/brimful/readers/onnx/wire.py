@@ -47,7 +47,7 @@ class File:
             self._window = window = self._read(start, max(end - start, self._width))
             self._at = at = start
             if len(window) < end - start:
-                raise Damaged(f"it ends at byte {start + len(window):,}, within something that it began")
+                raise Damaged(f"it stops at byte {start + len(window):,}, within something that it began")
         return window[start - at : end - at]
 
     def whole(self, start: int, end: int) -> bytes:

@@ -45,7 +45,7 @@ class Slide:
         if self.auto == "VALID":
             before = after = 0
         room = length + before + after - window
-        if room < 0:
+        if room < 0 and not (ceil and room > -stride):
             raise Misfit(f"its window of {window} does not fit the {length + before + after} elements it slides over")
         if not ceil:
             return room // stride + 1

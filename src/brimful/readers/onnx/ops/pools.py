@@ -21,7 +21,8 @@ def pool(call: Call) -> Cost:
     out = call.out((*value.shape[:2], *spatial), value.type)
     if call.wants(1):
         call.out(out.shape, INT64)
-    return OpKind.POOL, float(out.size * product(kernel))
+    seen = tuple(min(length, width) for length, width in zip(value.shape[2:], kernel, strict=True))
+    return OpKind.POOL, float(out.size * product(seen))
 
 
 def global_pool(call: Call) -> Cost:
