@@ -34,6 +34,7 @@ BACKENDS: dict[str, dict[str, str]] = {
     },
     "reader": {
         "huggingface": "brimful.readers.huggingface:HuggingFaceReader",
+        "onnx": "brimful.readers.onnx:OnnxReader",
         "safetensors": "brimful.readers.safetensors:SafetensorsReader",
         "torch": "brimful.readers.torch_export:TorchReader",
     },
