@@ -9,13 +9,14 @@ from functools import cache
 
 from brimful.advise.fit.case import Case
 from brimful.advise.fit.query import Query, plan
-from brimful.catalog import chips, profiles
+from brimful.catalog import chips, models, profiles
 from brimful.costs.transformer import prefill
 from brimful.model.hardware import Chip, DeviceKind
 from brimful.model.work import Mode, Profile
 from tools.fit_data import Row
 
 _BY_RATE = ("throughput", "offline", "server", "training", "train-to-target")
+UNPADDED_TOKENS = 177  # the mean length of SQuAD's questions, where MLPerf's BERT is run without its padding to 384
 _SKIPPED_MODES = ("train-to-target",)  # a run to a target of accuracy: not a time of a pass
 
 
@@ -40,23 +41,16 @@ def profile_of(model: str, image_size: int | None, sequence: int | None) -> Prof
     found = profiles.find(model, image_size)
     if found is not None:
         return found
-    transformer = _transformer(model)
+    transformer = models.named(model)
     return None if transformer is None else prefill(transformer, sequence or 128, 1, model=model)
-
-
-def _transformer(model: str):
-    try:
-        from brimful.catalog import models
-    except ImportError:
-        return None
-    return models.named(model)
 
 
 def examples(table: Iterable[Row]) -> Iterator[Example]:
     """Yield what can be learned from each row; a row of a language model gives its prompt and its tokens apart."""
     for row in table:
         chip = chips.find(row.device)
-        profile = profile_of(row.model, row.image_size, row.sequence)
+        sequence = UNPADDED_TOKENS if "unpadded" in row.flags.split("|") else row.sequence
+        profile = profile_of(row.model, row.image_size, sequence)
         if chip is None or profile is None or row.weight <= 0 or row.scenario in _SKIPPED_MODES or not profile.ops:
             continue
         yield from _examples(row, chip, profile)
@@ -79,6 +73,8 @@ def _examples(row: Row, chip: Chip, profile: Profile) -> Iterator[Example]:
 def query_of(row: Row, chip: Chip) -> Query:
     """Return the query that a row answers."""
     cores = None
+    words = row.flags.split("|")
+    split = next((int(word[2:]) for word in words if word[:2] == "tp" and word[2:].isdigit()), None)
     if chip.kind is DeviceKind.CPU and row.vcpus:
         per_core = (chip.threads or chip.compute_units or 1) / (chip.compute_units or 1)
         cores = max(1.0, row.vcpus / per_core)
@@ -100,6 +96,8 @@ def query_of(row: Row, chip: Chip) -> Query:
     count = row.count
     if chip.kind is DeviceKind.CPU and row.scenario in ("latency", "llm", "single-stream"):
         count = 1  # one call stays on one socket
+    if split is not None:
+        count = split
     return Query(**known, mode=mode, count=max(1, count), share=row.share, missing=missing)
 
 
