@@ -28,6 +28,7 @@ START = np.concatenate([np.full(len(KINDS), 0.4), np.full(len(KINDS), 0.4), np.f
 PHASES = ("prefill", "decode")  # of a language model: hardware works quite differently in the two
 
 _COMPUTE = {OpKind.CONV, OpKind.GROUPED, OpKind.MATMUL, OpKind.ATTENTION, OpKind.RECURRENT}
+COMPUTED = np.array([kind in _COMPUTE for kind in KINDS])
 _ON_VECTORS = np.array([kind not in _COMPUTE for kind in KINDS])
 
 
@@ -98,18 +99,18 @@ def times(found: Terms, parameters: Array) -> Times:
     arithmetic = found.compute_s * np.exp(own[rows, found.kind])
     traffic = found.traffic_s * np.exp(own[rows, width + found.kind])
     fixed = np.exp(own[rows, 2 * width + found.kind])
-    row_s = (_slower(arithmetic, traffic) + fixed) * found.count
+    row_s = (slower(arithmetic, traffic) + fixed) * found.count
     device = np.bincount(found.case, row_s, found.cases) + found.extra_s
     host = np.bincount(found.case, found.count, found.cases) * np.exp(parameters[:, HOST])
-    log_s = np.log(_slower(device, host) + 1e-30) + parameters[:, WHOLE]
+    log_s = np.log(slower(device, host) + 1e-30) + parameters[:, WHOLE]
     return Times(log_s, row_s, (arithmetic * found.count, traffic * found.count, fixed * found.count))
 
 
-def _slower(one: Array, other: Array) -> Array:
+def slower(one: Array, other: Array) -> Array:
     """Return the larger of two, rounded off where they are alike."""
     most = np.maximum(np.maximum(one, other), 1e-300)
-    slower: Array = most * ((one / most) ** SHARP + (other / most) ** SHARP) ** (1 / SHARP)
-    return slower
+    longer: Array = most * ((one / most) ** SHARP + (other / most) ** SHARP) ** (1 / SHARP)
+    return longer
 
 
 # --- what describes a case ---
