@@ -222,7 +222,9 @@ def prefill(t: Transformer, tokens: int, batch: int = 1, **known: Any) -> Profil
 
 
 def decode(t: Transformer, context: int, batch: int = 1, **known: Any) -> Profile:
-    """Return the profile of one more token for each sequence, behind a context of so many."""
+    """Return the profile of one more token for each sequence, behind a context of so many; only a decoder has one."""
+    if not t.decoder:
+        raise ValueError(f"a {t.family} is no decoder: it has no next token")
     ops = forward(t, tokens=1, batch=batch, past=context, generate=True)
     return _profile(t, ops, batch, {"context": context}, activation_elements(t, 1, batch, generate=True), known)
 
