@@ -141,7 +141,8 @@ def test_a_sequence_beyond_the_learned_positions_is_refused(folder):
         ({"model_type": "swin"}, "widths"),
         ("[]", "no JSON object"),
         ("{", "JSON is damaged"),
-        ('{"model_type": "llama", "hidden_size": NaN}', "NaN"),
+        ('{"model_type": "llama", "hidden_size": NaN}', "its hidden_size is nan"),
+        ({**LLAMA, "block_configs": [{}]}, "sizes of its own"),
         ('{"a": 1, "a": 2}', "there twice"),
         ('{"a":' + "[" * 100_000, "nested too deeply"),
         ('{"a": "' + "x" * 8_000_001 + '"}', "no configuration is larger"),
@@ -232,6 +233,36 @@ def test_quantised_weights_are_counted_with_their_scales(folder, table, bits, ke
     assert found.weight_types == {"bf16": found.parameters - packed, name: packed}
     assert found.weight_bytes == round((found.parameters - packed) * 2 + packed * kept / 8)
     assert "quantised by" in found.source
+
+
+def test_what_nvidias_quantiser_says_beside_the_configuration_counts(folder):
+    (folder / "hf_quant_config.json").write_text('{"quantization": {"quant_algo": "NVFP4"}}')
+    found = profile(folder, LLAMA)
+    assert found.transformer is not None
+    assert found.transformer.weight_bits == 4
+    (folder / "hf_quant_config.json").write_text('{"quantization": 3}')
+    assert profile(folder, LLAMA).weight_types.keys() == {"bf16"}
+
+
+def test_infinity_where_nobody_looks_does_no_harm(folder):
+    text = json.dumps({**LLAMA, "time_step_limit": [0.0, float("inf")]})
+    assert "Infinity" in text
+    assert profile(folder, text).parameters == profile(folder, LLAMA).parameters
+
+
+def test_layers_with_experts_are_counted_however_they_are_told(folder):
+    experts = {**LLAMA, "model_type": "qwen3_moe", "num_experts": 4, "num_experts_per_tok": 2, "head_dim": 8}
+    for told, dense in (
+        ({}, 0),
+        ({"mlp_only_layers": [0, 2, 99]}, 2),
+        ({"decoder_sparse_step": 2}, 2),
+        ({"first_k_dense_replace": 1}, 1),
+        ({"mlp_layer_types": ["dense", "sparse", "sparse", "dense"]}, 2),
+        ({"moe_layer_freq": [0, 1, 1, 1]}, 1),
+    ):
+        t = profile(folder, {**experts, **told}).transformer
+        assert t is not None
+        assert t.dense_layers == dense
 
 
 def test_only_the_experts_are_quantised_where_attention_is_left_alone(folder):

@@ -350,7 +350,7 @@ DECODERS: dict[str, Callable[[Config], Measures]] = {
     "opt": _opt, "bloom": _bloom, "falcon": _falcon, "RefinedWebModel": _falcon, "RefinedWeb": _falcon, "mpt": _mpt,
     "stablelm": _stablelm, "stablelm_epoch": _stablelm, "starcoder2": _starcoder2, "chatglm": _chatglm, "glm": _glm,
     "glm4": _glm, "glm4_moe": _glm, "deepseek_v2": _deepseek, "deepseek_v3": _deepseek, "deepseek_v32": _deepseek,
-    "kimi_k2": _deepseek, "minicpm": _minicpm, "minicpm3": _minicpm3, "olmo": _olmo, "olmo2": _olmo, "olmo3": _olmo,
+    "glm_moe_dsa": _deepseek, "kimi_k2": _deepseek,"minicpm": _minicpm, "minicpm3": _minicpm3, "olmo": _olmo, "olmo2": _olmo, "olmo3": _olmo,
     "olmoe": _olmo, "cohere": _cohere, "cohere2": _cohere, "exaone4": _exaone4, "gpt_oss": _gpt_oss,
     "llama4_text": _llama4, "nemotron": _nemotron, "arcee": _plain_llama, "dbrx": _dbrx, "persimmon": _persimmon,
     "minimax_m2": _minimax_m2, "hunyuan_v1_dense": _hunyuan,
