@@ -140,6 +140,18 @@ def test_training_needs_what_was_measured_within_a_fifth(name, tokens, batch, ag
     assert (need.total_bytes - need.runtime_bytes) / GIB == pytest.approx(gib, rel=0.2)
 
 
+@pytest.mark.parametrize(
+    ("name", "tokens", "batch", "gib"),
+    [
+        ("bert-large", 128, 1, 0.664), ("bert-large", 512, 64, 1.535), ("bert-large", 512, 256, 4.162),
+        ("gpt2-medium", 1024, 8, 0.918), ("gpt2-xl", 1024, 1, 3.064), ("gpt2-xl", 1024, 8, 3.365),
+    ],
+)  # fmt: skip
+def test_inference_needs_what_was_measured_within_a_tenth(name, tokens, batch, gib):
+    need = needs(prefill(model(name), tokens), Setup(precision=Precision.BF16, batch=batch))
+    assert (need.total_bytes - need.runtime_bytes) / GIB == pytest.approx(gib, rel=0.1)
+
+
 def test_adam_in_mixed_precision_keeps_sixteen_bytes_a_parameter_and_zero_divides_them():
     for stage, expected in ((0, 16), (1, 4 + 12 / 8), (2, 2 + 14 / 8), (3, 16 / 8)):
         training = Training(zero_stage=stage)
