@@ -1,6 +1,6 @@
 """The image models of timm and torchvision. Runs where both are installed; writes JSON lines, a model a line.
 
-    PYTHONPATH=src:. python -m tools.zoo.images OUT.jsonl [WORKERS]
+PYTHONPATH=src:. python -m tools.zoo.images OUT.jsonl [WORKERS]
 """
 
 from __future__ import annotations
