@@ -37,7 +37,7 @@ _PLAIN = {
     "manual_yolo11": "yolo11n",
     "mobilenet-v2": "mobilenetv2_100",
     "ssd_mobilenet_v1_coco": "ssd-mobilenet-v1",
-    "ssd300": "ssd300-vgg16",
+    "ssd300": "ssd300-vgg16-voc",
     "unet-camvid-onnx-0001": "unet",
     "lcm-dreamshaper": "lcm-dreamshaper-v7",
     # Hugging Face and Neuron
@@ -69,17 +69,24 @@ _PLAIN = {
     # torchvision's names of what its own table lacks, by timm's
     "vit_h_14": "vit_huge_patch14_224",
     "wide_resnet101_2": "wide_resnet101_2",
-    **{f"regnet_x_{mf}mf": f"regnetx_{mf // 100:03d}" for mf in (400, 800)},
-    **{f"regnet_y_{mf}mf": f"regnety_{mf // 100:03d}" for mf in (400, 800)},
-    **{f"regnet_x_{gf}gf": f"regnetx_{round(float(gf.replace('_', '.')) * 10):03d}" for gf in ("1_6", "3_2", "8", "16", "32")},
-    **{f"regnet_y_{gf}gf": f"regnety_{round(float(gf.replace('_', '.')) * 10):03d}" for gf in ("1_6", "3_2", "8", "16", "32")},
     # timm: gone without a line in its own table of former names
-    **{f"swin_v2_cr_{size}": f"swinv2_cr_{size}" for size in (
-        "tiny_224", "tiny_ns_224", "small_224", "base_224", "large_224", "huge_224", "giant_224", "tiny_384", "small_384",
-        "base_384", "large_384", "huge_384", "giant_384",
-    )},
+    **{
+        f"swin_v2_cr_{size}_{side}": f"swinv2_cr_{size}_{side}"
+        for size, side in product(("tiny", "tiny_ns", "small", "base", "large", "huge", "giant"), (224, 384))
+        if (size, side) != ("tiny_ns", 384)
+    },
     **{f"nfnet_f{step}s": f"nfnet_f{step}" for step in range(8)},  # SiLU for GELU: the cost is the same
 }  # fmt: skip
+
+
+def _regnet() -> dict[str, Alias]:
+    """Return the spellings of torchvision, which writes 1_6gf where timm writes 016."""
+    sizes = {"400mf": 4, "800mf": 8, "1_6gf": 16, "3_2gf": 32, "8gf": 80, "16gf": 160, "32gf": 320, "128gf": 1280}
+    return {
+        f"regnet_{kind}_{size}": (f"regnet{kind}_{number:03d}", 0)
+        for kind, (size, number) in product("xy", sizes.items())
+        if (kind, size) != ("x", "128gf")
+    }
 
 
 def renamed(path: Path) -> dict[str, Alias]:
@@ -125,4 +132,5 @@ ALIASES: dict[str, Alias] = {
     **_mlperf(),
     **_tflite(),
     **_yolo(),
+    **_regnet(),
 }

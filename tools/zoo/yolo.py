@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -60,7 +61,9 @@ class Pools(nn.Module):
 class C3(nn.Module):
     """Two halves, one of them through bottlenecks (v5)."""
 
-    def __init__(self, inside: int, outside: int, count: int, *, add: bool = True, first: int = 1, share: float = 0.5) -> None:
+    def __init__(
+        self, inside: int, outside: int, count: int, *, add: bool = True, first: int = 1, share: float = 0.5
+    ) -> None:
         super().__init__()
         half = int(outside * share)
         self.left, self.right, self.last = _conv(inside, half), _conv(inside, half), _conv(2 * half, outside)
@@ -74,7 +77,9 @@ class C3(nn.Module):
 class C2f(nn.Module):
     """Two halves, and what every step of one of them gives, all kept (v8, 11)."""
 
-    def __init__(self, inside: int, outside: int, steps: Sequence[Callable[[int], nn.Module]], share: float = 0.5) -> None:
+    def __init__(
+        self, inside: int, outside: int, steps: Sequence[Callable[[int], nn.Module]], share: float = 0.5
+    ) -> None:
         super().__init__()
         half = int(outside * share)
         self.first = _conv(inside, 2 * half)
@@ -156,9 +161,7 @@ class Split(nn.Module):
         if not light:
             return nn.Sequential(_conv(inside, middle, 3), _conv(middle, middle, 3), nn.Conv2d(middle, _CLASSES, 1))
         pairs = [
-            part
-            for width in (inside, middle)
-            for part in (_conv(width, width, 3, groups=width), _conv(width, middle))
+            part for width in (inside, middle) for part in (_conv(width, width, 3, groups=width), _conv(width, middle))
         ]
         return nn.Sequential(*pairs, nn.Conv2d(middle, _CLASSES, 1))
 
@@ -316,9 +319,7 @@ def _leaky(inside: int, outside: int, kernel: int, stride: int = 1) -> ConvNorm:
 
 def _darknet_stage(inside: int, count: int) -> nn.Module:
     outside = inside * 2
-    steps = [
-        Add(nn.Sequential(_leaky(outside, inside, 1), _leaky(inside, outside, 3))) for _ in range(count)
-    ]
+    steps = [Add(nn.Sequential(_leaky(outside, inside, 1), _leaky(inside, outside, 3))) for _ in range(count)]
     return nn.Sequential(_leaky(inside, outside, 3, 2), *steps)
 
 
@@ -358,7 +359,7 @@ def v3_tiny() -> nn.Module:
     """YOLOv3-tiny: seven convolutions with pools between, two scales."""
     plan = (3, 16, 32, 64, 128)
     layers: list[nn.Module] = []
-    for inside, outside in zip(plan, plan[1:], strict=False):
+    for inside, outside in pairwise(plan):
         layers += [_leaky(inside, outside, 3), nn.MaxPool2d(2, 2)]
     side = nn.Sequential(*layers, _leaky(128, 256, 3))
     deep = nn.Sequential(
@@ -367,7 +368,7 @@ def v3_tiny() -> nn.Module:
     )  # fmt: skip
     large, turn, small = _leaky(256, 512, 3), _leaky(256, 128, 1), _leaky(384, 256, 3)
 
-    def run(side: Any, deep: Any, large: Any, turn: Any, small: Any, head: Any, x: Any) -> Any:  # noqa: PLR0913, PLR0917
+    def run(side: Any, deep: Any, large: Any, turn: Any, small: Any, head: Any, x: Any) -> Any:
         middle = side(x)
         y = deep(middle)
         return head([large(y), small(torch.cat((_twice(turn(y)), middle), 1))])
