@@ -302,6 +302,26 @@ def test_a_size_that_is_called_like_a_batch_is_bound_to_one_and_the_rest_must_be
     assert read(tmp_path, (net, model), batch=8).samples_count == 8  # one word for all of them
 
 
+def test_the_batch_is_found_under_a_name_that_looks_like_a_sum_and_not_within_one(tmp_path):
+    net = made.Builder()
+    model = net.model({"x": ("batch-size", 4)}, [net.op("Relu", "x")])
+    assert read(tmp_path, (net, model), batch=8).dims == {"batch-size": 8}
+    net = made.Builder()
+    model = net.model({"x": ("batch * heads", 4)}, [net.op("Relu", "x")])
+    found = read(tmp_path, (net, model), batch=8, heads=2)
+    assert (found.pass_flops, found.dims) == (64, {"batch": 8, "heads": 2})
+
+
+def test_a_pool_that_rounds_up_may_be_wider_than_its_input(tmp_path):
+    """As Hugging Face's EfficientNet has it: a window of 1280 over 7 x 7."""
+    given = {"kernel_shape": [1280, 1280], "strides": [1280, 1280], "ceil_mode": 1}
+    net, model = one("AveragePool", [(1, 8, 7, 7)], **given)
+    path = net.write(tmp_path, model)
+    assert shapes_of(path)[model.graph.output[0].name] == (1, 8, 1, 1)
+    assert READER.profile(path).pass_flops == 8 * 49
+    assert "window of 1280 does not fit" in why(tmp_path, one("AveragePool", [(1, 8, 7, 7)], kernel_shape=[1280, 1280]))
+
+
 def test_sizes_without_names_are_called_after_input_and_axis(tmp_path):
     net = made.Builder()
     model = net.model({"x": (2, None, -1)}, [net.op("Relu", "x")])
