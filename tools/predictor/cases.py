@@ -1,4 +1,4 @@
-"""From cleaned measurements to what the predictor learns: a pass, the logarithm of its seconds, and how far to trust it."""
+"""From cleaned measurements to what the predictor learns: a pass, the logarithm of its seconds, and its weight."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from brimful.advise.fit.case import Case
 from brimful.advise.fit.query import Query, plan
@@ -78,7 +79,7 @@ def query_of(row: Row, chip: Chip) -> Query:
     if chip.kind is DeviceKind.CPU and row.vcpus:
         per_core = (chip.threads or chip.compute_units or 1) / (chip.compute_units or 1)
         cores = max(1.0, row.vcpus / per_core)
-    known = {
+    known: dict[str, Any] = {
         "engine": row.engine or None,
         "precision": row.precision or None,
         "layout": row.layout or None,

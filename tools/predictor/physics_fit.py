@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from brimful.advise.fit.case import KINDS, Array, Case
+from brimful.advise.fit.case import KINDS, Array, Case, sums
 from brimful.advise.fit.physics import HOST, SHARP, START, WHOLE, WIDTH, Terms, slower, terms
 from brimful.advise.fit.predictor import described
 
@@ -46,7 +46,7 @@ class Design:
 
 def design(cases: Sequence[Case]) -> Design:
     """Lay out the levels and slopes of cases."""
-    from scipy.sparse import csr_matrix  # noqa: PLC0415 - LightGBM brings it along
+    from scipy.sparse import csr_matrix  # type: ignore[import-untyped]  # noqa: PLC0415 - LightGBM brings it along
 
     names: dict[str, int] = {}
     rows: list[tuple[int, int, float]] = []
@@ -105,8 +105,8 @@ def _gradient(found: Terms, parameters: Array, log_s: Array, weights: Array) -> 
     fixed = np.exp(own[rows, 2 * _KINDS + found.kind]) * found.count
     longer = slower(arithmetic, traffic)
     part = (arithmetic / np.maximum(longer, 1e-300)) ** SHARP
-    device = np.bincount(found.case, longer * found.count + fixed, found.cases) + found.extra_s
-    host: Array = np.bincount(found.case, found.count, found.cases) * np.exp(parameters[:, HOST])
+    device = sums(found.case, longer * found.count + fixed, found.cases) + found.extra_s
+    host: Array = sums(found.case, found.count, found.cases) * np.exp(parameters[:, HOST])
     both = slower(device, host)
     error = np.log(both + 1e-30) + parameters[:, WHOLE] - log_s
     pull = weights * error / np.sqrt(error**2 + _HUBER**2)
@@ -114,7 +114,7 @@ def _gradient(found: Terms, parameters: Array, log_s: Array, weights: Array) -> 
     scale = (pull * of_device / device)[found.case]
     out = np.zeros((found.cases, WIDTH))
     for place, value in enumerate((longer * found.count * part, longer * found.count * (1 - part), fixed)):
-        flat = np.bincount(found.case * _KINDS + found.kind, value * scale, found.cases * _KINDS)
+        flat = sums(found.case * _KINDS + found.kind, value * scale, found.cases * _KINDS)
         out[:, place * _KINDS : (place + 1) * _KINDS] = flat.reshape(found.cases, _KINDS)
     out[:, WHOLE] = pull
     out[:, HOST] = pull * (1 - of_device)

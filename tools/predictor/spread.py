@@ -28,8 +28,8 @@ def held_out(
     errors = np.zeros(len(examples))
     for number in range(folds):
         inside = [item for item, place in zip(examples, fold, strict=True) if place != number]
-        places = np.flatnonzero(fold == number)
-        if len(places):
+        places = [place for place, its in enumerate(fold) if its == number]
+        if places:
             model = train(inside, steps=steps, own=own)
             log_s, _ = model.log_s([examples[place].case for place in places])
             errors[places] = np.array([examples[place].log_s for place in places]) - log_s

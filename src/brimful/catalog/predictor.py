@@ -33,7 +33,8 @@ def load(path: Path = FILE) -> tuple[Arrays, dict[str, Any]]:
     except Exception as error:  # whatever a damaged archive makes of zip, numpy and json
         raise file.error("is damaged", f"{type(error).__name__}: {error}") from error
     if card.get("v") != VERSION:
-        raise file.error("was written by another brimful", f"its version is {card.get('v')}, and this one reads {VERSION}")
+        why = f"its version is {card.get('v')}, and this one reads {VERSION}"
+        raise file.error("was written by another brimful", why)
     if card.get("sha256") != digest(arrays):
         raise file.error("is damaged", "its arrays do not match the sha256 of its card")
     return arrays, card
@@ -44,7 +45,8 @@ def save(path: Path, arrays: Mapping[str, npt.NDArray[Any]], card: Mapping[str, 
     text = json.dumps({**card, "v": VERSION, "sha256": digest(arrays)}).encode()
     new = path.with_name(f".{path.name}.tmp")
     with new.open("wb") as stream:
-        np.savez_compressed(stream, **arrays, **{_CARD: np.frombuffer(text, np.uint8)})
+        parts: dict[str, Any] = {**arrays, _CARD: np.frombuffer(text, np.uint8)}
+        np.savez_compressed(stream, **parts)
         stream.flush()
         os.fsync(stream.fileno())
     new.replace(path)

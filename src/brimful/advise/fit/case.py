@@ -25,6 +25,11 @@ _WEIGHT_BYTES = {"int4": 0.5, "fp4": 0.5}
 _WEIGHT_ONLY = {"int4": "fp16", "fp4": "fp8"}  # the precision of what such weights are multiplied with
 
 
+def sums(places: npt.NDArray[np.intp], values: Array, number: int) -> Array:
+    """Return, for each place, the sum of the values that belong there."""
+    return np.bincount(places, values, number).astype(np.float64, copy=False)
+
+
 @dataclass(frozen=True)
 class Ops:
     """The operations of a profile as columns, each over all samples of the profile."""
@@ -55,7 +60,8 @@ class Ops:
         ]
         table = np.array(rows, dtype=np.float64).reshape(-1, 7)
         kind = table[:, 0].astype(np.intp)
-        return cls(kind, *(table[:, place] for place in range(1, 7)), samples=profile.samples_count)
+        count, flops, weights, read, write, bits = (table[:, place] for place in range(1, 7))
+        return cls(kind, count, flops, weights, read, write, bits, profile.samples_count)
 
 
 _LATEST: dict[int, tuple[Profile, Ops]] = {}  # by identity: a profile is large, and comparing two is slow

@@ -1,9 +1,9 @@
 """What a user's own measurements say of other predictions, and how sure they make them.
 
-The error of a prediction has parts: one of the device, one of the model, one of the two together, and the rest. What was
-measured tells of each part as far as it shares it (a Gaussian process with these parts as its covariance). A single
-measurement on a device says too little of the device: on CPUs it was seen to make predictions worse, so a device's own
-part is believed from three on.
+The error of a prediction has parts: one of the device, one of the model, one of the two together, and the rest. What
+was measured tells of each part as far as it shares it (a Gaussian process with these parts as its covariance). A
+single measurement on a device says too little of the device: on CPUs it was seen to make predictions worse, so a
+device's own part is believed from three on.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ class Correction:
         alike = np.maximum(model, 0.7 * np.exp(-distance / (2 * _ALIKE**2)))
         scale = np.outer([_device(p) for p in some], [_device(p) for p in others])
         enough = np.array([self._counts[p.device, p.engine] >= ENOUGH for p in others], dtype=np.float64)
-        return scale * device * enough + MODEL**2 * alike + BOTH**2 * device * alike
+        total: Array = scale * device * enough + MODEL**2 * alike + BOTH**2 * device * alike
+        return total
 
 
 def _same(some: Sequence[object], others: Sequence[object]) -> Array:

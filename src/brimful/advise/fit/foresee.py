@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from brimful.advise.fit.answer import COVERAGE, Foreseen
-from brimful.advise.fit.case import KINDS, Array, Case
+from brimful.advise.fit.case import KINDS, Array, Case, sums
 from brimful.advise.fit.correct import Correction, Place
 from brimful.advise.fit.physics import COMPUTED, Terms, Times
 from brimful.advise.fit.predictor import Predictor
 from brimful.advise.fit.query import Plan, Query, plan
 from brimful.model.evidence import Interval
 from brimful.model.hardware import Chip, DeviceKind
-from brimful.model.work import Mode, Profile
+from brimful.model.work import Mode, OpKind, Profile
 
 Asked = tuple[Query, Profile, Chip]
 Measured = tuple[Query, Profile, Chip, float]
 _AT_ONCE = 2000  # queries whose operations are laid out together: more would cost memory and win nothing
 _SHOWN_KINDS = 3
+_WIDEST = (0.7, 0.7)
 
 
 @dataclass(frozen=True)
@@ -33,10 +35,9 @@ class Spread:
         """Return by how much the logarithm may be too high and too low."""
         seen = "known" if known else "unseen"
         kind = case.chip.kind.value
-        for key in (f"{seen} {kind} {case.engine} {case.scenario}", f"{seen} {kind} {case.engine}", f"{seen} {kind}", seen):
-            if key in self.widths:
-                return self.widths[key]
-        return 0.7, 0.7
+        engine = f"{seen} {kind} {case.engine}"
+        keys = (f"{engine} {case.scenario}", engine, f"{seen} {kind}", seen)
+        return next((self.widths[key] for key in keys if key in self.widths), _WIDEST)
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Forecaster:
         case = each.parts[-1].case
         ops = case.ops
         weight = ops.flops * ops.count + 50 * (ops.read + ops.write) * ops.count
-        mix = np.bincount(ops.kind, weight, len(KINDS)) / max(weight.sum(), 1.0)
+        mix = sums(ops.kind, weight, len(KINDS)) / max(weight.sum(), 1.0)
         known = case.chip.model in self.predictor.devices
         return Place(case.chip.model, case.engine, known, id(asked[1]), tuple(mix))
 
@@ -120,7 +121,7 @@ class Forecaster:
         least: float,
         narrowed: float,
         limited_by: str,
-        kinds: tuple[str, ...],
+        kinds: tuple[OpKind, ...],
         parts: tuple[float, ...],
     ) -> Foreseen:
         case = each.parts[-1].case
@@ -136,7 +137,7 @@ class Forecaster:
         rate = Interval(
             low=samples / latency.high, mid=samples / latency.mid, high=samples / latency.low, coverage=COVERAGE
         )
-        tokens = {}
+        tokens: dict[str, Any] = {}
         if len(each.parts) > 1:
             tokens = {"first_token_ms": interval(parts[0] * 1e3, 0.0), "per_token_ms": interval(parts[1] * 1e3, 0.0)}
         return Foreseen(
@@ -148,7 +149,7 @@ class Forecaster:
             layout=case.layout,
             compiled=case.compiled,
             limited_by=limited_by,
-            kinds=tuple(kinds),
+            kinds=kinds,
             roofline_ms=least * 1e3,
             basis=self._basis(case, known=known),
             **tokens,
@@ -163,15 +164,15 @@ class Forecaster:
 def _summed(plans: Sequence[Plan], seconds: Array) -> Array:
     owner = np.repeat(np.arange(len(plans)), [len(each.parts) for each in plans])
     times = np.array([part.times for each in plans for part in each.parts])
-    return np.bincount(owner, seconds * times, len(plans))
+    return sums(owner, seconds * times, len(plans))
 
 
 def _bounds(found: Terms, cases: Sequence[Case]) -> Array:
-    """Return the seconds that no device of these facts can beat: its arithmetic, or its weights, at the datasheet's rate.
+    """Return the seconds that no device of these facts can beat: its arithmetic, or its weights, at full rate.
 
     Traffic of activations is no bound, for engines fuse it away; weights that fit the cache are none either.
     """
-    arithmetic = np.bincount(found.case, found.compute_s * found.count * COMPUTED[found.kind], found.cases)
+    arithmetic: Array = sums(found.case, found.compute_s * found.count * COMPUTED[found.kind], found.cases)
     faster = np.array([_fastest(case) for case in cases])
     weights = np.array([_weights_s(case) for case in cases])
     bound: Array = np.maximum(arithmetic / faster, weights)
@@ -187,7 +188,9 @@ def _fastest(case: Case) -> float:
         return max(1.0, case.chip.peak_flops["tf32"] / peak)
     if case.computed_in == "int8" and case.chip.kind is DeviceKind.CPU and "int8" not in case.chip.peak_flops:
         return 2.0
-    return 1.25 if case.chip.kind is DeviceKind.CPU else 1.0  # a CPU of few busy cores clocks higher than its sheet says
+    return (
+        1.25 if case.chip.kind is DeviceKind.CPU else 1.0
+    )  # a CPU of few busy cores clocks higher than its sheet says
 
 
 def _weights_s(case: Case) -> float:
@@ -207,15 +210,14 @@ def ops_weights(case: Case) -> float:
 
 def _limits(found: Terms, taken: Times, number: int) -> list[str]:
     """Say of each case what most of its time goes to."""
-    sums = np.stack([np.bincount(found.case, part, number) for part in taken.parts] + [found.extra_s])
+    sums = np.stack([sums(found.case, part, number) for part in taken.parts] + [found.extra_s])
     names = ("compute", "memory", "launch", "network")
     return [names[place] for place in sums.argmax(axis=0)]
 
 
-def _kinds(found: Terms, taken: Times, number: int) -> list[tuple[str, ...]]:
+def _kinds(found: Terms, taken: Times, number: int) -> list[tuple[OpKind, ...]]:
     """Return the kinds of operations that cost most, the costliest first."""
-    flat = np.bincount(found.case * len(KINDS) + found.kind, taken.row_s, number * len(KINDS))
+    flat = sums(found.case * len(KINDS) + found.kind, taken.row_s, number * len(KINDS))
     table = flat.reshape(number, len(KINDS))
     order = np.argsort(-table, axis=1)[:, :_SHOWN_KINDS]
     return [tuple(KINDS[k] for k in row if table[i, k] > 0) for i, row in enumerate(order)]
-

@@ -10,7 +10,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import field, replace
 
-from brimful.advise.fit.training_memory import Training, gradient_bytes, kept_activation_bytes, state_bytes, weight_bytes
+from brimful.advise.fit.training_memory import (
+    Training,
+    gradient_bytes,
+    kept_activation_bytes,
+    state_bytes,
+    weight_bytes,
+)
 from brimful.costs.profile import PLAIN_BYTES
 from brimful.costs.transformer import activation_elements, kv_cache_elements, matrix_parameters
 from brimful.model.hardware import DeviceKind, Precision
