@@ -123,6 +123,7 @@ class Neck(nn.Module):
 
 
 def twice(x: torch.Tensor) -> torch.Tensor:
+    """Return a map of twice the side."""
     return nn.functional.interpolate(x, scale_factor=2.0)
 
 
