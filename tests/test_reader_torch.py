@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import brimful
 from brimful.model.errors import BrimfulError, DataError, UsageError
 from brimful.model.work import OpKind
+from brimful.readers import torch_sizes
 from brimful.readers.torch_costs import Call, costs, kind_of
 from brimful.readers.torch_export import TorchReader
 from brimful.registry import open_backend
@@ -315,3 +316,39 @@ def test_a_recorded_kind_is_brought_up_to_date_but_multiplications_keep_theirs()
     assert kind_of("hardswish", "other") == "elementwise"
     assert kind_of("bmm", "attention") == "attention"
     assert kind_of("never_seen", "other") == "other"
+
+
+@pytest.mark.parametrize(
+    ("formula", "value"),
+    [
+        ("Mul(Integer(16), Symbol('s17', positive=True, integer=True))", 112),
+        ("Add(Symbol('s17'), Integer(-2))", 5),
+        ("FloorDiv(Symbol('s17'), Integer(2))", 3),
+        ("CeilDiv(Symbol('s17'), Integer(2))", 4),
+        ("Max(Integer(1), Mod(Symbol('s17'), Integer(4)))", 3),
+        ("Pow(Symbol('s17'), Integer(2))", 49),
+        ("((s17 - 1)//2) + 1", 4),
+        ("Add(Mul(Rational(1, 2), Symbol('s17')), Rational(1, 2))", 4),
+    ],
+)
+def test_a_size_may_be_a_formula(formula: str, value: int) -> None:
+    assert torch_sizes._computed(torch_sizes._parsed(formula), {"s17": 7}) == value
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "Pow(Symbol('s17'), Integer(99))",
+        "Symbol(s17)",
+        "open('x')",
+        "s17.real",
+        "1/0",
+        "1 +",
+        "9**9**9",
+        "[1]",
+        "1" * 20_000,
+    ],
+)
+def test_a_formula_that_no_size_has_is_refused(formula: str) -> None:
+    with pytest.raises((ValueError, KeyError, ArithmeticError, SyntaxError)):
+        torch_sizes._computed(torch_sizes._parsed(formula), {"s17": 7})

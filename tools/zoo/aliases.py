@@ -37,10 +37,12 @@ _PLAIN = {
     "manual_yolo11": "yolo11n",
     "mobilenet-v2": "mobilenetv2_100",
     "ssd_mobilenet_v1_coco": "ssd-mobilenet-v1",
-    "ssd300": "ssd300-vgg16-voc",
     "unet-camvid-onnx-0001": "unet",
     "lcm-dreamshaper": "lcm-dreamshaper-v7",
     # Hugging Face and Neuron
+    "whisper": "whisper-large-v3",  # MLPerf's
+    "flux1": "flux.1-dev",
+    "flux.1": "flux.1-dev",
     "runwayml/stable-diffusion-v1-5": "stable-diffusion-v1-5",
     "stabilityai/stable-diffusion-2-1": "stable-diffusion-v2-1",
     "stabilityai/stable-diffusion-xl-base-1.0": "stable-diffusion-xl",
@@ -52,6 +54,11 @@ _PLAIN = {
     "stable-diffusion-xl-1.0-inpainting-0.1": "stable-diffusion-xl",
     "facebook/wav2vec2-base-960h": "wav2vec2-base",
     "wav2vec2": "wav2vec2-base",
+    # NVIDIA's examples
+    "ssd300": "ssd300-resnet50",
+    "unet_medical": "unet",
+    "unet_3d_medical": "3d-unet-window",
+    "se-resnext101-32x4d": "seresnext101_32x4d",
     # TFLite and TensorFlow's slim models
     "inception_v4_2016_09_09": "inception_v4",
     "inception_v1": "googlenet",

@@ -149,6 +149,18 @@ class Strided(Heads):
             self.boxes[place].stride = self.classes[place].stride = (stride, stride)
 
 
+def ssd_resnet50() -> nn.Module:
+    """SSD300 on ResNet-50 as NVIDIA's examples have it: a map of 38, and five smaller ones."""
+    trunk = nn.Sequential(stem(), stage(64, 64, 3, 1), stage(256, 128, 4, 2), stage(512, 256, 6, 1))
+    plan = ((1024, 256, 512, 2), (512, 256, 512, 2), (512, 128, 256, 2), (256, 128, 256, 1), (256, 128, 256, 1))
+    extras = [
+        nn.Sequential(ConvNorm(inside, middle), ConvNorm(middle, outside, 3, stride, padding=stride - 1))
+        for inside, middle, outside, stride in plan
+    ]
+    heads = Heads((1024, 512, 512, 256, 256, 256), (4, 6, 6, 6, 4, 4), 81, 3)
+    return Run(lambda stages, heads, x: heads(_chain(stages, x)), nn.ModuleList([trunk, *extras]), heads)
+
+
 def ssd_vgg() -> nn.Module:
     """SSD300 on VGG-16, 21 classes; its paper's own form."""
     layers: list[nn.Module] = []
@@ -263,6 +275,7 @@ def entries() -> list[Entry]:
         Entry(
             "ssd300-vgg16-voc", one(ssd_vgg, image), 300, published=Published("OMZ ssd300, 21 classes", 26.285, 62.815)
         ),
+        Entry("ssd300-resnet50", one(ssd_resnet50, image), 300),
         Entry(
             "retinanet-resnext50-32x4d",
             one(retinanet, image),

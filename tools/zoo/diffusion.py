@@ -193,8 +193,8 @@ def _turned(turn: nn.Module, x: torch.Tensor, text: torch.Tensor) -> torch.Tenso
     return out
 
 
-def decoder() -> nn.Module:
-    """Return the autoencoder's decoder: from a latent of 4 channels to an image eight times as large."""
+def decoder(channels_in: int = 4) -> nn.Module:
+    """Return the autoencoder's decoder: from a latent to an image eight times as large."""
     attention = Attention(512, 1, bias=True)
     norm = nn.GroupNorm(32, 512)
 
@@ -202,7 +202,7 @@ def decoder() -> nn.Module:
         return x + attention(norm(x).flatten(2).transpose(1, 2)).transpose(1, 2).unflatten(2, x.shape[2:])
 
     layers: list[nn.Module] = [
-        nn.Conv2d(4, 4, 1), nn.Conv2d(4, 512, 3, padding=1),
+        nn.Conv2d(4, 4, 1) if channels_in == 4 else nn.Identity(), nn.Conv2d(channels_in, 512, 3, padding=1),
         Residual(512, 512, 0), Run(attend, norm, attention), Residual(512, 512, 0),
     ]  # fmt: skip
     width = 512
@@ -221,12 +221,10 @@ class Text(nn.Module):
     def __init__(self, width: int, layers: int, heads: int, projected: int = 0) -> None:
         super().__init__()
         self.tokens, self.places = nn.Embedding(49408, width), nn.Embedding(TOKENS, width)
-        layer = nn.TransformerEncoderLayer(
-            width, heads, 4 * width, activation="gelu", batch_first=True, norm_first=True
+        self.layers = nn.ModuleList(
+            nn.TransformerEncoderLayer(width, heads, 4 * width, activation="gelu", batch_first=True, norm_first=True)
+            for _ in range(layers)
         )
-        self.layers = nn.ModuleList(type(layer)(
-            width, heads, 4 * width, activation="gelu", batch_first=True, norm_first=True
-        ) for _ in range(layers))  # fmt: skip
         self.norm = nn.LayerNorm(width)
         self.project = nn.Linear(width, projected, bias=False) if projected else nn.Identity()
 

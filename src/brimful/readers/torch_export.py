@@ -107,7 +107,7 @@ class TorchReader:
             raise _unusable(path, error.strerror or str(error), "check the path and its permissions") from error
         except (zipfile.BadZipFile, NotImplementedError, RecursionError, MemoryError, EOFError) as error:
             raise _unusable(path, f"it is damaged: {type(error).__name__}: {error}", _AGAIN) from error
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError, ArithmeticError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, SyntaxError) as error:
             raise _unusable(path, f"its graph is not in the form of torch.export: {_said(error)}", _AGAIN) from error
 
 
