@@ -18,6 +18,8 @@ from tools.fit_data import Row
 
 _BY_RATE = ("throughput", "offline", "server", "training", "train-to-target")
 UNPADDED_TOKENS = 177  # the mean length of SQuAD's questions, where MLPerf's BERT is run without its padding to 384
+_TWINS = ("MI250", "MI250X", "Flex 140")
+_SLOWED = {"maxq", "power-mode"}  # a power limit that the source does not tell
 _SKIPPED_MODES = ("train-to-target",)  # a run to a target of accuracy: not a time of a pass
 
 
@@ -53,6 +55,8 @@ def examples(table: Iterable[Row]) -> Iterator[Example]:
         sequence = UNPADDED_TOKENS if "unpadded" in row.flags.split("|") else row.sequence
         profile = profile_of(row.model, row.image_size, sequence)
         if chip is None or profile is None or row.weight <= 0 or row.scenario in _SKIPPED_MODES or not profile.ops:
+            continue
+        if _SLOWED & set(row.flags.split("|")):
             continue
         yield from _examples(row, chip, profile)
 
@@ -99,7 +103,9 @@ def query_of(row: Row, chip: Chip) -> Query:
         count = 1  # one call stays on one socket
     if split is not None:
         count = split
-    return Query(**known, mode=mode, count=max(1, count), share=row.share, missing=missing)
+    # Two chips under one name, of which a program sees and uses one.
+    share = row.share / 2 if chip.model in _TWINS and count == 1 else row.share
+    return Query(**known, mode=mode, count=max(1, count), share=share, missing=missing)
 
 
 def family(model: str) -> str:

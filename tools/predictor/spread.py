@@ -14,7 +14,7 @@ from tools.predictor.train import train
 
 _FEWEST = 30
 _FEWEST_DEVICES = 3
-_TRUSTED = 0.25  # a row of less weight says little about us
+TRUSTED = 0.25  # a row of less weight says little about us
 _NARROWEST = 0.04
 
 
@@ -40,7 +40,7 @@ def widths(examples: Sequence[Example], errors: Array, seen: str) -> dict[str, t
     """Return half-widths (below, above) for each stratum, devices counting alike however many rows they have."""
     strata: dict[str, list[tuple[str, float]]] = defaultdict(list)
     for item, error in zip(examples, errors, strict=True):
-        if item.row.weight < _TRUSTED:
+        if item.row.weight < TRUSTED:
             continue
         case = item.case
         for key in (

@@ -28,8 +28,16 @@ def arrays_of(predictor: Predictor) -> tuple[dict[str, npt.NDArray[Any]], dict[s
             depths[label] = trees.depth
             for part in _TREES:
                 value = getattr(trees, part)
-                out[f"{label}_{part}"] = value.astype(np.float32) if value.dtype == np.float64 else value
+                out[f"{label}_{part}"] = _small(value)
     return out, {"levels": names, "devices": list(predictor.devices), "depths": depths}
+
+
+def _small(value: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return half the bytes of a float; a threshold that is no bound stays one."""
+    if value.dtype != np.float64:
+        return value
+    most = float(np.finfo(np.float32).max)
+    return np.clip(value, -most, most).astype(np.float32)
 
 
 def forecaster(arrays: Arrays, card: Mapping[str, Any]) -> Forecaster:

@@ -92,9 +92,12 @@ def batch_of(query: Query) -> int:
     """Return the batch of one call."""
     if query.batch is not None:
         return query.batch
-    return {"multi-stream": STREAMED_SAMPLES, "offline": FILLED_BATCH, "throughput": FILLED_BATCH}.get(
-        query.scenario or "", FILLED_BATCH if query.mode is Mode.TRAINING else 1
-    )
+    return {
+        "multi-stream": STREAMED_SAMPLES,
+        "offline": FILLED_BATCH,
+        "server": FILLED_BATCH,
+        "throughput": FILLED_BATCH,
+    }.get(query.scenario or "", FILLED_BATCH if query.mode is Mode.TRAINING else 1)
 
 
 def generates(profile: Profile) -> bool:
