@@ -25,6 +25,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "catalog": ("brimful.cli.catalog", "Show and refresh what can be rented, at what price."),
     "config": ("brimful.cli.config", "Show the settings and where each comes from."),
     "doctor": ("brimful.cli.doctor", "Say what works on this machine, and how to get what does not."),
+    "fit": ("brimful.cli.fit", "Say which hardware a model needs, at what cost, and how sure that is."),
     "show": ("brimful.cli.show", "Show a run from its journal, or list the runs."),
 }
 
