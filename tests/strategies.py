@@ -12,6 +12,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from brimful.advise.fit.data import Data, DataKind
+from brimful.advise.fit.memory import Setup, Split
+from brimful.advise.fit.training_memory import Training
+from brimful.advise.fit.video import Video
 from brimful.model import units
 from brimful.model.advice import Finding, PracticeStatus, Verdict
 from brimful.model.evidence import Figures, Interval, Prediction
@@ -198,10 +202,37 @@ def _mend_transformer(known: dict[str, Any]) -> None:
     known["missing"].pop("latent", None)
 
 
+def _mend_data(known: dict[str, Any]) -> None:
+    known["item_bytes"] = 0 if known["kind"] is DataKind.NONE else known["item_bytes"] or 1
+
+
+def _mend_split(known: dict[str, Any]) -> None:
+    for name in ("tensor", "pipeline", "data"):
+        known[name] = abs(known[name]) or 1
+
+
+def _mend_training(known: dict[str, Any]) -> None:
+    known["optimizer"] = "adam"
+    known["zero_stage"] = abs(known["zero_stage"]) % 4
+
+
+def _mend_setup(known: dict[str, Any]) -> None:
+    if "batch" in known:
+        known["batch"] = abs(known["batch"]) or 1
+    known["context"] = abs(known["context"])
+
+
+def _mend_video(known: dict[str, Any]) -> None:
+    for name in ("width", "height"):
+        known[name] = abs(known[name]) or 1
+    known["frames_per_s"] = abs(known["frames_per_s"]) or 1.0
+
+
 _MENDS = {
     Accelerator: _mend_memory,
     Chip: _mend_chip,
     CpuFamily: _mend_memory,
+    Data: _mend_data,
     Device: _mend_memory,
     Figures: _mend_figures,
     Finding: _mend_finding,
@@ -213,8 +244,12 @@ _MENDS = {
     Profile: _mend_profile,
     Series: _mend_series,
     Setting: _mend_setting,
+    Setup: _mend_setup,
     Slo: _mend_slo,
+    Split: _mend_split,
+    Training: _mend_training,
     Transformer: _mend_transformer,
     Verdict: _mend_verdict,
+    Video: _mend_video,
     Window: _mend_window,
 }

@@ -19,6 +19,7 @@ from brimful.model.errors import DataError
 from brimful.model.work import OpCost, OpKind, Profile
 from brimful.readers.onnx import OnnxReader
 from brimful.readers.onnx.dims import computed
+from brimful.readers.onnx.ops import RULES
 from brimful.readers.onnx.reader import shapes_of
 from brimful.testing import check_reader
 
@@ -163,6 +164,69 @@ def test_onnx_runtimes_own_operations_are_known(tmp_path, op_type, shapes, given
     assert shapes_of(path)[model.graph.output[0].name] == result
 
 
+SCALE, ZERO = np.array(0.1, np.float32), np.array(0, np.uint8)
+MICROSOFT, LEARNED = "com.microsoft", "ai.onnx.ml"
+
+
+@pytest.mark.parametrize(
+    ("op_type", "domain", "shapes", "given", "results"),
+    [
+        ("QLinearAdd", MICROSOFT, [(2, 3), SCALE, ZERO, (3,), SCALE, ZERO, SCALE, ZERO], {}, [(2, 3)]),
+        ("QLinearConcat", MICROSOFT, [SCALE, ZERO, (2, 3), SCALE, ZERO, (2, 4), SCALE, ZERO], {"axis": 1}, [(2, 7)]),
+        ("QLinearSigmoid", MICROSOFT, [(2, 3), SCALE, ZERO, SCALE, ZERO], {}, [(2, 3)]),
+        ("QLinearGlobalAveragePool", MICROSOFT, [(1, 4, 5, 5), SCALE, ZERO, SCALE, ZERO], {}, [(1, 4, 1, 1)]),
+        ("QLinearAveragePool", MICROSOFT, [(1, 4, 6, 6), SCALE, ZERO, SCALE, ZERO], {"kernel_shape": [2, 2]},
+         [(1, 4, 5, 5)]),
+        ("QAttention", MICROSOFT, [(2, 8, 32), [32, 96], [96], SCALE, SCALE], {"num_heads": 4}, [(2, 8, 32)]),
+        ("QGemm", MICROSOFT, [(2, 8), SCALE, ZERO, [8, 5], SCALE, ZERO, [5], SCALE, ZERO], {}, [(2, 5)]),
+        ("DynamicQuantizeMatMul", MICROSOFT, [(2, 8), [8, 5], SCALE, ZERO], {}, [(2, 5)]),
+        ("Attention", MICROSOFT, [(2, 8, 32), [32, 96], [96], None, (2, 2, 4, 7, 8)], {"num_heads": 4},
+         [(2, 8, 32), (2, 2, 4, 15, 8)]),
+        ("MultiHeadAttention", MICROSOFT, [(2, 8, 4, 3, 8)], {"num_heads": 4}, [(2, 8, 32)]),
+        ("MultiHeadAttention", MICROSOFT,
+         [(2, 1, 32), (2, 1, 32), (2, 1, 32), None, None, None, (2, 4, 7, 8), (2, 4, 7, 8)], {"num_heads": 4},
+         [(2, 1, 32), (2, 4, 8, 8), (2, 4, 8, 8)]),
+        ("GroupQueryAttention", MICROSOFT, [(2, 3, 64)], {"num_heads": 4, "kv_num_heads": 2},
+         [(2, 3, 32), (2, 2, 3, 8), (2, 2, 3, 8)]),
+        ("EmbedLayerNormalization", MICROSOFT, [(2, 8), None, [50, 32], [16, 32], None, [32], [32]], {},
+         [(2, 8, 32), (2,), (2, 8, 32)]),
+        ("SkipSimplifiedLayerNormalization", MICROSOFT, [(2, 8, 32), (2, 8, 32), [32]], {},
+         [(2, 8, 32), (2, 8, 1), (2, 8, 1), (2, 8, 32)]),
+        ("RelativePositionBias", MICROSOFT, [[32, 8], np.array(5), np.array(6)], {}, [(1, 8, 5, 6)]),
+        ("MoE", MICROSOFT, [(2, 8, 32), (16, 4), [4, 64, 32], [4, 64], [4, 32, 64]], {"k": 2}, [(2, 8, 32)]),
+        ("QMoE", MICROSOFT, [(2, 8, 32), (16, 4), [4, 64, 16], [4, 64], None, [4, 32, 32]], {"k": 2}, [(2, 8, 32)]),
+        ("BiasSplitGelu", MICROSOFT, [(2, 8, 64), [64]], {}, [(2, 8, 32)]),
+        ("GroupNorm", MICROSOFT, [(2, 8, 8, 32), [32], [32]], {"groups": 4}, [(2, 8, 8, 32)]),
+        ("LinearClassifier", LEARNED, [(5, 4)], {"coefficients": [0.1] * 12, "classlabels_ints": [0, 1, 2]},
+         [(5,), (5, 3)]),
+        ("LinearRegressor", LEARNED, [(5, 4)], {"coefficients": [0.1] * 4}, [(5, 1)]),
+        ("TreeEnsembleClassifier", LEARNED, [(5, 4)],
+         {"nodes_treeids": [0, 0, 0, 1], "classlabels_strings": ["a", "b"]}, [(5,), (5, 2)]),
+        ("TreeEnsembleRegressor", LEARNED, [(4,)], {"nodes_treeids": [0, 0, 0], "n_targets": 2}, [(1, 2)]),
+        ("Scaler", LEARNED, [(5, 4)], {}, [(5, 4)]),
+        ("LabelEncoder", LEARNED, [(5,)], {"values_floats": [0.5]}, [(5,)]),
+        ("ArrayFeatureExtractor", LEARNED, [(5, 4), np.array([1, 2])], {}, [(5, 2)]),
+        ("FeatureVectorizer", LEARNED, [(5, 4), (5, 3)], {}, [(5, 7)]),
+        ("OneHotEncoder", LEARNED, [(5, 4)], {"cats_int64s": [1, 2, 3]}, [(5, 4, 3)]),
+        ("ZipMap", LEARNED, [(5, 4)], {}, [(5, 4)]),
+    ],
+)  # fmt: skip
+def test_the_shapes_of_operations_that_onnx_does_not_test(tmp_path, op_type, domain, shapes, given, results):
+    pair = one(op_type, shapes, domain=domain, outputs=len(results), **given)
+    pair[1].opset_import.add(domain=LEARNED, version=3)
+    path = pair[0].write(tmp_path, pair[1])
+    found = shapes_of(path)
+    assert [found[item.name] for item in pair[1].graph.output] == results
+    profile = READER.profile(path)
+    assert (profile.unknown_ops, profile.dynamic) == ((), ())
+
+
+def test_of_experts_only_those_that_tokens_are_sent_to_are_computed(tmp_path):
+    shapes = [(1, 1, 32), (1, 8), [8, 64, 32], [8, 64], [8, 32, 64]]
+    found = cost(tmp_path, "MoE", shapes, domain=MICROSOFT, k=2)
+    assert (found.flops, found.weight_elements) == (2 * 2 * 2 * 64 * 32, 2 * 2 * 64 * 32)
+
+
 def test_weights_of_four_bits_in_blocks_are_counted_one_by_one(tmp_path):
     pair = one("MatMulNBits", [(3, 64), np.zeros((32, 2, 16), np.uint8), [64]], domain="com.microsoft", K=64, N=32,
                bits=4, block_size=32)  # fmt: skip
@@ -287,6 +351,61 @@ def test_what_depends_on_values_is_bounded_and_named(tmp_path, op_type, shapes, 
     assert op_type in note
 
 
+def test_a_computed_shape_is_taken_from_what_the_file_declares_as_far_as_it_goes(tmp_path):
+    for op_type, target in (("Reshape", (3,)), ("Expand", (3,)), ("Tile", (3,)), ("Pad", (6,)), ("Resize", None)):
+        shapes = [(2, 4, 5), None, None, (3,)] if target is None else [(2, 4, 5), target]
+        net, model = one(op_type, shapes)
+        name = model.graph.output[0].name
+        declared = (2, None, 10) if op_type == "Reshape" else (2, 4, 10)
+        model.graph.output[0].CopyFrom(made.info(name, declared))
+        path = net.write(tmp_path, model)
+        assert shapes_of(path)[name] == ((2, 2, 10) if op_type == "Reshape" else declared)
+        assert len(READER.profile(path).dynamic) == 1
+
+
+def test_constants_of_every_form_are_shapes_that_can_be_computed_with(tmp_path):
+    forms = [
+        {"value_ints": [6, 2]},
+        {"value": made.tensor([6, 2])},
+        {"value": helper.make_tensor("", TensorProto.INT64, [2], [6, 2])},
+        {"value": helper.make_tensor("", TensorProto.INT32, [2], [6, 2])},
+    ]
+    for form in forms:
+        net = made.Builder()
+        value = net.op("Cast", net.op("Constant", **form), to=TensorProto.INT64)
+        path = net.write(tmp_path, net.model({"x": (3, 4)}, [net.op("Reshape", "x", value)]))
+        assert next(reversed(shapes_of(path).values())) == (6, 2)
+    halves = [
+        helper.make_tensor("", TensorProto.FLOAT16, [2], np.array([3, 0.5], np.float16)),
+        helper.make_tensor("", TensorProto.DOUBLE, [2], [3.0, 0.5]),
+        helper.make_tensor("", TensorProto.FLOAT, [2], [3.0, 0.5]),
+    ]
+    for half in halves:
+        net = made.Builder()
+        value = net.op("Resize", "x", "", net.op("Constant", value=half))
+        path = net.write(tmp_path, net.model({"x": (3, 4)}, [value]))
+        assert shapes_of(path)[value] == (9, 2)
+
+
+def test_a_sparse_weight_is_as_large_as_what_it_stands_for_and_as_small_as_it_is_stored(tmp_path):
+    net = made.Builder()
+    model = net.model({"x": (3, 4)}, [net.op("MatMul", "x", "sparse")])
+    values = made.tensor([1.0, 2.0, 3.0], np.float32, "sparse")
+    model.graph.sparse_initializer.append(helper.make_sparse_tensor(values, made.tensor([0, 5, 9]), [4, 5]))
+    found = read(tmp_path, (net, model))
+    assert (product_flops(found), found.parameters, found.weight_bytes) == (120, 20, 12)
+
+
+def test_sequences_are_followed(tmp_path):
+    net = made.Builder()
+    parts = net.op("SplitToSequence", "x", net.numbers([1, 3]), axis=1)
+    length = net.op("SequenceLength", parts)
+    second = net.op("SequenceAt", parts, net.op("Sub", length, net.numbers(1)))
+    joined = net.op("ConcatFromSequence", net.op("SequenceInsert", parts, second), axis=1)
+    path = net.write(tmp_path, net.model({"x": (2, 4)}, [second, joined]))
+    assert (shapes_of(path)[second], shapes_of(path)[joined]) == ((2, 3), (2, 7))
+
+
 # Sizes that are open
 
 
@@ -300,6 +419,26 @@ def test_a_size_that_is_called_like_a_batch_is_bound_to_one_and_the_rest_must_be
     model = net.model(shapes, [net.op("Sum", "a", "b", "c")])
     assert read(tmp_path, (net, model)).dims == {"a_0": 1, "batch_size": 1, "unk__7": 1}
     assert read(tmp_path, (net, model), batch=8).samples_count == 8  # one word for all of them
+
+
+def test_the_batch_is_found_under_a_name_that_looks_like_a_sum_and_not_within_one(tmp_path):
+    net = made.Builder()
+    model = net.model({"x": ("batch-size", 4)}, [net.op("Relu", "x")])
+    assert read(tmp_path, (net, model), batch=8).dims == {"batch-size": 8}
+    net = made.Builder()
+    model = net.model({"x": ("batch * heads", 4)}, [net.op("Relu", "x")])
+    found = read(tmp_path, (net, model), batch=8, heads=2)
+    assert (found.pass_flops, found.dims) == (64, {"batch": 8, "heads": 2})
+
+
+def test_a_pool_that_rounds_up_may_be_wider_than_its_input(tmp_path):
+    """As Hugging Face's EfficientNet has it: a window of 1280 over 7 x 7."""
+    given = {"kernel_shape": [1280, 1280], "strides": [1280, 1280], "ceil_mode": 1}
+    net, model = one("AveragePool", [(1, 8, 7, 7)], **given)
+    path = net.write(tmp_path, model)
+    assert shapes_of(path)[model.graph.output[0].name] == (1, 8, 1, 1)
+    assert READER.profile(path).pass_flops == 8 * 49
+    assert "window of 1280 does not fit" in why(tmp_path, one("AveragePool", [(1, 8, 7, 7)], kernel_shape=[1280, 1280]))
 
 
 def test_sizes_without_names_are_called_after_input_and_axis(tmp_path):
@@ -611,6 +750,51 @@ def test_any_bytes_are_a_profile_or_an_error_for_people(tmp_path, data):
         return
     assert found.pass_flops >= 0
     assert found.weight_bytes <= 20_000 * len(data)
+
+
+NAMES = (
+    "axis", "axes", "perm", "pads", "strides", "dilations", "kernel_shape", "group", "keepdims", "to", "num_heads",
+    "kv_num_heads", "q_num_heads", "hidden_size", "equation", "mode", "split", "num_outputs", "K", "N", "bits", "k",
+    "blocksize", "transA", "transB", "dtype", "shape", "scales", "sizes", "output_shape", "output_padding", "auto_pad",
+    "ceil_mode", "starts", "ends", "repeats", "batch_dims", "onesided", "inverse", "direction", "layout", "value_ints",
+    "qkv_hidden_sizes", "nodes_treeids", "classlabels_ints", "coefficients", "num_scan_inputs",
+    "keep_aspect_ratio_policy",
+)  # fmt: skip
+VALUES = (
+    st.integers(-3, 9)
+    | st.sampled_from([2**31, -(2**63), 2**63 - 1])
+    | st.lists(st.integers(-2, 5), min_size=1, max_size=5)
+    | st.floats(width=32)
+    | st.sampled_from(["SAME_UPPER", "VALID", "ij,jk->ik", "...i->i", "linear", "bidirectional", "not_larger", ""])
+)
+INPUTS = (
+    st.lists(st.integers(0, 4), max_size=5).map(tuple)
+    | st.lists(st.integers(0, 4), max_size=4)
+    | st.lists(st.integers(-3, 6), max_size=4).map(lambda values: np.array(values, np.int64))
+    | st.sampled_from(
+        [None, np.array(2), np.array(-(2**63)), np.array([2.5, 0.5], np.float32), np.array(np.inf), 2**40]
+    )
+).map(lambda value: (value,) if isinstance(value, int) else value)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@given(
+    op=st.sampled_from(
+        [(domain, name) for domain, table in RULES.items() for name in table] + [("", "Loop"), ("", "If")]
+    ),
+    shapes=st.lists(INPUTS, max_size=7),
+    given_=st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=4),
+    opset=st.sampled_from([1, 6, 9, 13, 23]),
+    outputs=st.integers(1, 4),
+)
+def test_any_operation_on_anything_is_a_profile_or_an_error_for_people(tmp_path, op, shapes, given_, opset, outputs):
+    net, model = one(op[1], shapes, domain=op[0], opset=opset, outputs=outputs, **given_)
+    path = net.write(tmp_path, model)
+    try:
+        found = READER.profile(path)
+    except DataError:
+        return
+    assert found.pass_flops >= 0
 
 
 # Against ONNX itself

@@ -29,7 +29,7 @@ PARAMETERS = {
 
 def boost(rows: Array, left_over: Array, weights: Array, rounds: int = 250, **changed: Any) -> Trees:
     """Return trees that predict what is left over."""
-    import lightgbm  # noqa: PLC0415 - of the training alone
+    import lightgbm  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - of the training alone
 
     data = lightgbm.Dataset(rows, left_over, weight=weights, free_raw_data=False)
     model = lightgbm.train({**PARAMETERS, **changed}, data, rounds)
@@ -38,7 +38,7 @@ def boost(rows: Array, left_over: Array, weights: Array, rounds: int = 250, **ch
 
 def _arrays(trees: list[dict[str, Any]]) -> Trees:
     nodes: list[tuple[int, float, int, int, bool, float]] = []
-    roots, depth = [], 1
+    depth = 1
 
     def add(node: dict[str, Any], level: int) -> int:
         nonlocal depth
@@ -60,8 +60,7 @@ def _arrays(trees: list[dict[str, Any]]) -> Trees:
         )
         return place
 
-    for tree in trees:
-        roots.append(add(tree["tree_structure"], 0))
+    roots = [add(tree["tree_structure"], 0) for tree in trees]
     columns = list(zip(*nodes, strict=True))
     return Trees(
         roots=np.array(roots, np.int32),

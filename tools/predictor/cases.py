@@ -1,4 +1,4 @@
-"""From cleaned measurements to what the predictor learns: a pass, the logarithm of its seconds, and how far to trust it."""
+"""From cleaned measurements to what the predictor learns: a pass, the logarithm of its seconds, and its weight."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from brimful.advise.fit.case import Case
 from brimful.advise.fit.query import Query, plan
@@ -17,6 +18,8 @@ from tools.fit_data import Row
 
 _BY_RATE = ("throughput", "offline", "server", "training", "train-to-target")
 UNPADDED_TOKENS = 177  # the mean length of SQuAD's questions, where MLPerf's BERT is run without its padding to 384
+_TWINS = ("MI250", "MI250X", "Flex 140")
+_SLOWED = {"maxq", "power-mode"}  # a power limit that the source does not tell
 _SKIPPED_MODES = ("train-to-target",)  # a run to a target of accuracy: not a time of a pass
 
 
@@ -53,6 +56,8 @@ def examples(table: Iterable[Row]) -> Iterator[Example]:
         profile = profile_of(row.model, row.image_size, sequence)
         if chip is None or profile is None or row.weight <= 0 or row.scenario in _SKIPPED_MODES or not profile.ops:
             continue
+        if _SLOWED & set(row.flags.split("|")):
+            continue
         yield from _examples(row, chip, profile)
 
 
@@ -78,7 +83,7 @@ def query_of(row: Row, chip: Chip) -> Query:
     if chip.kind is DeviceKind.CPU and row.vcpus:
         per_core = (chip.threads or chip.compute_units or 1) / (chip.compute_units or 1)
         cores = max(1.0, row.vcpus / per_core)
-    known = {
+    known: dict[str, Any] = {
         "engine": row.engine or None,
         "precision": row.precision or None,
         "layout": row.layout or None,
@@ -98,7 +103,9 @@ def query_of(row: Row, chip: Chip) -> Query:
         count = 1  # one call stays on one socket
     if split is not None:
         count = split
-    return Query(**known, mode=mode, count=max(1, count), share=row.share, missing=missing)
+    # Two chips under one name, of which a program sees and uses one.
+    share = row.share / 2 if chip.model in _TWINS and count == 1 else row.share
+    return Query(**known, mode=mode, count=max(1, count), share=share, missing=missing)
 
 
 def family(model: str) -> str:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from brimful.advise.fit.case import KINDS, Array, Case
-from brimful.advise.fit.physics import HOST, SHARP, START, WHOLE, WIDTH, Terms, _slower, levels, slopes, terms
+from brimful.advise.fit.case import KINDS, Array, Case, sums
+from brimful.advise.fit.physics import HOST, SHARP, START, WHOLE, WIDTH, Terms, slower, terms
+from brimful.advise.fit.predictor import described
 
 _COSTS = {"class": 0.05, "engine": 0.5, "phase": 0.5, "precision": 1.5, "isa": 1.5, "layout": 1.0, "mode": 1.0,
           "scenario": 1.0, "maker": 10.0, "architecture": 8.0, "chip": 15.0, "slope": 10.0}  # fmt: skip
@@ -27,41 +28,33 @@ _HUBER = 0.15
 
 @dataclass(frozen=True)
 class Design:
-    """Which vectors each case is the sum of, and with what weight."""
+    """Which vectors each case is the sum of, and with what weight, as a sparse matrix."""
 
     names: tuple[str, ...]
-    case: npt.NDArray[np.intp]
-    name: npt.NDArray[np.intp]
-    weight: Array
+    matrix: Any
 
-    def sum(self, theta: Array, cases: int) -> Array:
+    def sum(self, theta: Array) -> Array:
         """Return the parameters of each case."""
-        out = np.tile(START, (cases, 1))
-        np.add.at(out, self.case, theta[self.name] * self.weight[:, None])
+        out: Array = START + self.matrix @ theta
         return out
 
     def back(self, gradient: Array) -> Array:
         """Return the gradient of each vector from that of each case."""
-        out = np.zeros((len(self.names), WIDTH))
-        np.add.at(out, self.name, gradient[self.case] * self.weight[:, None])
+        out: Array = self.matrix.T @ gradient
         return out
 
 
-def design(cases: Sequence[Case], known: Sequence[str] | None = None) -> Design:
-    """Lay out the levels and slopes of cases; with `known`, those that are not in it are left out."""
-    names: dict[str, int] = {name: place for place, name in enumerate(known or ())}
+def design(cases: Sequence[Case]) -> Design:
+    """Lay out the levels and slopes of cases."""
+    from scipy.sparse import csr_matrix  # type: ignore[import-untyped]  # noqa: PLC0415 - LightGBM brings it along
+
+    names: dict[str, int] = {}
     rows: list[tuple[int, int, float]] = []
     for place, case in enumerate(cases):
-        for name, weight in (
-            *((level, 1.0) for level in levels(case)),
-            *((f"slope {k}", v) for k, v in slopes(case.chip).items()),
-        ):
-            if known is None:
-                names.setdefault(name, len(names))
-            if name in names:
-                rows.append((place, names[name], weight))
+        rows += [(place, names.setdefault(name, len(names)), weight) for name, weight in described(case)]
     table = np.array(rows, dtype=np.float64)
-    return Design(tuple(names), table[:, 0].astype(np.intp), table[:, 1].astype(np.intp), table[:, 2])
+    places = (table[:, 0].astype(np.intp), table[:, 1].astype(np.intp))
+    return Design(tuple(names), csr_matrix((table[:, 2], places), shape=(len(cases), len(names))))
 
 
 def fit(cases: Sequence[Case], log_s: Array, weights: Array, steps: int = 250, rate: float = 0.04) -> dict[str, Array]:
@@ -72,7 +65,7 @@ def fit(cases: Sequence[Case], log_s: Array, weights: Array, steps: int = 250, r
     moment, spread = np.zeros_like(theta), np.zeros_like(theta)
     total = weights.sum()
     for step in range(1, steps + 1):
-        gradient = _gradient(found, plan.sum(theta, len(cases)), log_s, weights)
+        gradient = _gradient(found, plan.sum(theta), log_s, weights)
         slope = plan.back(gradient) / total + price * theta / total
         slope += _together(plan.names, theta) / total
         moment = 0.9 * moment + 0.1 * slope
@@ -110,18 +103,18 @@ def _gradient(found: Terms, parameters: Array, log_s: Array, weights: Array) -> 
     arithmetic = found.compute_s * np.exp(own[rows, found.kind])
     traffic = found.traffic_s * np.exp(own[rows, _KINDS + found.kind])
     fixed = np.exp(own[rows, 2 * _KINDS + found.kind]) * found.count
-    slower = _slower(arithmetic, traffic)
-    part = (arithmetic / np.maximum(slower, 1e-300)) ** SHARP
-    device = np.bincount(found.case, slower * found.count + fixed, found.cases) + found.extra_s
-    host = np.bincount(found.case, found.count, found.cases) * np.exp(parameters[:, HOST])
-    both = _slower(device, host)
+    longer = slower(arithmetic, traffic)
+    part = (arithmetic / np.maximum(longer, 1e-300)) ** SHARP
+    device = sums(found.case, longer * found.count + fixed, found.cases) + found.extra_s
+    host: Array = sums(found.case, found.count, found.cases) * np.exp(parameters[:, HOST])
+    both = slower(device, host)
     error = np.log(both + 1e-30) + parameters[:, WHOLE] - log_s
     pull = weights * error / np.sqrt(error**2 + _HUBER**2)
     of_device = (device / both) ** SHARP
     scale = (pull * of_device / device)[found.case]
     out = np.zeros((found.cases, WIDTH))
-    for place, value in enumerate((slower * found.count * part, slower * found.count * (1 - part), fixed)):
-        flat = np.bincount(found.case * _KINDS + found.kind, value * scale, found.cases * _KINDS)
+    for place, value in enumerate((longer * found.count * part, longer * found.count * (1 - part), fixed)):
+        flat = sums(found.case * _KINDS + found.kind, value * scale, found.cases * _KINDS)
         out[:, place * _KINDS : (place + 1) * _KINDS] = flat.reshape(found.cases, _KINDS)
     out[:, WHOLE] = pull
     out[:, HOST] = pull * (1 - of_device)

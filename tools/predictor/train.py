@@ -9,7 +9,6 @@ import numpy as np
 
 from brimful.advise.fit.case import Array
 from brimful.advise.fit.features import features
-from brimful.advise.fit.physics import times
 from brimful.advise.fit.predictor import Predictor
 from tools.predictor.boost import boost
 from tools.predictor.cases import Example
@@ -25,7 +24,8 @@ def weigh(examples: Sequence[Example]) -> Array:
     weights = np.array(
         [item.row.weight / (devices[item.device] ** 0.5 * settings[_setting(item)] ** 0.2) for item in examples]
     )
-    return weights / weights.mean()
+    scaled: Array = weights / weights.mean()
+    return scaled
 
 
 def _setting(item: Example) -> tuple[str, ...]:

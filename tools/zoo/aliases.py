@@ -37,10 +37,12 @@ _PLAIN = {
     "manual_yolo11": "yolo11n",
     "mobilenet-v2": "mobilenetv2_100",
     "ssd_mobilenet_v1_coco": "ssd-mobilenet-v1",
-    "ssd300": "ssd300-vgg16",
     "unet-camvid-onnx-0001": "unet",
     "lcm-dreamshaper": "lcm-dreamshaper-v7",
     # Hugging Face and Neuron
+    "whisper": "whisper-large-v3",  # MLPerf's
+    "flux1": "flux.1-dev",
+    "flux.1": "flux.1-dev",
     "runwayml/stable-diffusion-v1-5": "stable-diffusion-v1-5",
     "stabilityai/stable-diffusion-2-1": "stable-diffusion-v2-1",
     "stabilityai/stable-diffusion-xl-base-1.0": "stable-diffusion-xl",
@@ -52,6 +54,11 @@ _PLAIN = {
     "stable-diffusion-xl-1.0-inpainting-0.1": "stable-diffusion-xl",
     "facebook/wav2vec2-base-960h": "wav2vec2-base",
     "wav2vec2": "wav2vec2-base",
+    # NVIDIA's examples
+    "ssd300": "ssd300-resnet50",
+    "unet_medical": "unet",
+    "unet_3d_medical": "3d-unet-window",
+    "se-resnext101-32x4d": "seresnext101_32x4d",
     # TFLite and TensorFlow's slim models
     "inception_v4_2016_09_09": "inception_v4",
     "inception_v1": "googlenet",
@@ -69,17 +76,24 @@ _PLAIN = {
     # torchvision's names of what its own table lacks, by timm's
     "vit_h_14": "vit_huge_patch14_224",
     "wide_resnet101_2": "wide_resnet101_2",
-    **{f"regnet_x_{mf}mf": f"regnetx_{mf // 100:03d}" for mf in (400, 800)},
-    **{f"regnet_y_{mf}mf": f"regnety_{mf // 100:03d}" for mf in (400, 800)},
-    **{f"regnet_x_{gf}gf": f"regnetx_{round(float(gf.replace('_', '.')) * 10):03d}" for gf in ("1_6", "3_2", "8", "16", "32")},
-    **{f"regnet_y_{gf}gf": f"regnety_{round(float(gf.replace('_', '.')) * 10):03d}" for gf in ("1_6", "3_2", "8", "16", "32")},
     # timm: gone without a line in its own table of former names
-    **{f"swin_v2_cr_{size}": f"swinv2_cr_{size}" for size in (
-        "tiny_224", "tiny_ns_224", "small_224", "base_224", "large_224", "huge_224", "giant_224", "tiny_384", "small_384",
-        "base_384", "large_384", "huge_384", "giant_384",
-    )},
+    **{
+        f"swin_v2_cr_{size}_{side}": f"swinv2_cr_{size}_{side}"
+        for size, side in product(("tiny", "tiny_ns", "small", "base", "large", "huge", "giant"), (224, 384))
+        if (size, side) != ("tiny_ns", 384)
+    },
     **{f"nfnet_f{step}s": f"nfnet_f{step}" for step in range(8)},  # SiLU for GELU: the cost is the same
 }  # fmt: skip
+
+
+def _regnet() -> dict[str, Alias]:
+    """Return the spellings of torchvision, which writes 1_6gf where timm writes 016."""
+    sizes = {"400mf": 4, "800mf": 8, "1_6gf": 16, "3_2gf": 32, "8gf": 80, "16gf": 160, "32gf": 320, "128gf": 1280}
+    return {
+        f"regnet_{kind}_{size}": (f"regnet{kind}_{number:03d}", 0)
+        for kind, (size, number) in product("xy", sizes.items())
+        if (kind, size) != ("x", "128gf")
+    }
 
 
 def renamed(path: Path) -> dict[str, Alias]:
@@ -125,4 +139,5 @@ ALIASES: dict[str, Alias] = {
     **_mlperf(),
     **_tflite(),
     **_yolo(),
+    **_regnet(),
 }

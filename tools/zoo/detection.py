@@ -57,7 +57,9 @@ def stem() -> nn.Sequential:
     return nn.Sequential(ConvNorm(3, 64, 7, 2), nn.MaxPool2d(3, 2, 1))
 
 
-def stage(inside: int, width: int, blocks: int, stride: int, groups: int = 1, dilation: int = 1, wider: int = 1) -> nn.Module:
+def stage(
+    inside: int, width: int, blocks: int, stride: int, groups: int = 1, dilation: int = 1, wider: int = 1
+) -> nn.Module:
     """Return a stage of bottlenecks; `wider` is what ResNeXt multiplies the inner width with."""
     first = Bottleneck(inside, width * wider, width * 4, stride, groups, dilation)
     rest = [Bottleneck(width * 4, width * wider, width * 4, 1, groups, dilation) for _ in range(blocks - 1)]
@@ -83,7 +85,9 @@ class Heads(nn.Module):
 
     def forward(self, maps: Sequence[torch.Tensor]) -> Any:
         """Run them on their maps."""
-        pairs = [(box(x).flatten(1), cls(x).flatten(1)) for box, cls, x in zip(self.boxes, self.classes, maps, strict=True)]
+        pairs = [
+            (box(x).flatten(1), cls(x).flatten(1)) for box, cls, x in zip(self.boxes, self.classes, maps, strict=True)
+        ]
         return torch.cat([box for box, _ in pairs], 1), torch.cat([cls for _, cls in pairs], 1)
 
 
@@ -99,7 +103,9 @@ def ssd_mobilenet() -> nn.Module:
     """SSD on MobileNet v1, 91 classes."""
     layers = mobilenet.body()
     extras = [
-        nn.Sequential(ConvNorm(inside, middle, activation=nn.ReLU6), ConvNorm(middle, outside, 3, 2, activation=nn.ReLU6))
+        nn.Sequential(
+            ConvNorm(inside, middle, activation=nn.ReLU6), ConvNorm(middle, outside, 3, 2, activation=nn.ReLU6)
+        )
         for inside, middle, outside in ((1024, 256, 512), (512, 128, 256), (256, 128, 256), (256, 64, 128))
     ]
     stages = nn.ModuleList([nn.Sequential(*layers[:12]), nn.Sequential(*layers[12:]), *extras])
@@ -117,7 +123,13 @@ def ssd_resnet34() -> nn.Module:
         Basic(128, 256, 1),
         *(Basic(256, 256, 1) for _ in range(5)),
     )
-    plan = ((256, 256, 512, 2, 1), (512, 256, 512, 2, 1), (512, 128, 256, 2, 1), (256, 128, 256, 2, 0), (256, 128, 256, 1, 0))
+    plan = (
+        (256, 256, 512, 2, 1),
+        (512, 256, 512, 2, 1),
+        (512, 128, 256, 2, 1),
+        (256, 128, 256, 2, 0),
+        (256, 128, 256, 1, 0),
+    )
     extras = [
         nn.Sequential(
             nn.Conv2d(inside, middle, 1), nn.ReLU(), nn.Conv2d(middle, outside, 3, stride, padding=pad), nn.ReLU()
@@ -137,6 +149,18 @@ class Strided(Heads):
             self.boxes[place].stride = self.classes[place].stride = (stride, stride)
 
 
+def ssd_resnet50() -> nn.Module:
+    """SSD300 on ResNet-50 as NVIDIA's examples have it: a map of 38, and five smaller ones."""
+    trunk = nn.Sequential(stem(), stage(64, 64, 3, 1), stage(256, 128, 4, 2), stage(512, 256, 6, 1))
+    plan = ((1024, 256, 512, 2), (512, 256, 512, 2), (512, 128, 256, 2), (256, 128, 256, 1), (256, 128, 256, 1))
+    extras = [
+        nn.Sequential(ConvNorm(inside, middle), ConvNorm(middle, outside, 3, stride, padding=stride - 1))
+        for inside, middle, outside, stride in plan
+    ]
+    heads = Heads((1024, 512, 512, 256, 256, 256), (4, 6, 6, 6, 4, 4), 81, 3)
+    return Run(lambda stages, heads, x: heads(_chain(stages, x)), nn.ModuleList([trunk, *extras]), heads)
+
+
 def ssd_vgg() -> nn.Module:
     """SSD300 on VGG-16, 21 classes; its paper's own form."""
     layers: list[nn.Module] = []
@@ -150,7 +174,12 @@ def ssd_vgg() -> nn.Module:
     second = [layers[-1], *fifth, nn.MaxPool2d(3, 1, 1), nn.Conv2d(512, 1024, 3, padding=6, dilation=6), nn.ReLU()]
     extras = [
         nn.Sequential(nn.Conv2d(a, b, 1), nn.ReLU(), nn.Conv2d(b, c, 3, stride, padding=pad), nn.ReLU())
-        for a, b, c, stride, pad in ((1024, 256, 512, 2, 1), (512, 128, 256, 2, 1), (256, 128, 256, 1, 0), (256, 128, 256, 1, 0))
+        for a, b, c, stride, pad in (
+            (1024, 256, 512, 2, 1),
+            (512, 128, 256, 2, 1),
+            (256, 128, 256, 1, 0),
+            (256, 128, 256, 1, 0),
+        )
     ]
     stages = nn.ModuleList(
         [nn.Sequential(*layers[:-1]), nn.Sequential(*second, nn.Conv2d(1024, 1024, 1), nn.ReLU()), *extras]
@@ -207,7 +236,9 @@ class MaskRcnn(nn.Module):
 
     def __init__(self, regions: int = 100, classes: int = 90) -> None:
         super().__init__()
-        self.trunk = nn.Sequential(stem(), stage(64, 64, 3, 1), stage(256, 128, 4, 2), stage(512, 256, 6, 1, dilation=2))
+        self.trunk = nn.Sequential(
+            stem(), stage(64, 64, 3, 1), stage(256, 128, 4, 2), stage(512, 256, 6, 1, dilation=2)
+        )
         self.propose = nn.Conv2d(1024, 512, 3, padding=2, dilation=2)
         self.score, self.place = nn.Conv2d(512, 24, 1), nn.Conv2d(512, 48, 1)
         self.regions = regions
@@ -242,13 +273,16 @@ def entries() -> list[Entry]:
         Entry("ssd-mobilenet-v1", one(ssd_mobilenet, image), 300, published=Published(_OMZ, 6.807, 2.494)),
         Entry("ssd-resnet34", one(ssd_resnet34, image), 1200, published=Published(_OMZ, 20.058, 433.411)),
         Entry(
-            "ssd300-vgg16", one(ssd_vgg, image), 300, published=Published("OMZ ssd300, 21 classes", 26.285, 62.815)
+            "ssd300-vgg16-voc", one(ssd_vgg, image), 300, published=Published("OMZ ssd300, 21 classes", 26.285, 62.815)
         ),
+        Entry("ssd300-resnet50", one(ssd_resnet50, image), 300),
         Entry(
             "retinanet-resnext50-32x4d",
             one(retinanet, image),
             800,
-            published=Published("torchvision's RetinaNet with 91 classes (34.0 M, 151.5 GMAC) and 173 more", 37.6, None, 0.03),
+            published=Published(
+                "torchvision's RetinaNet with 91 classes (34.0 M, 151.5 GMAC) and 173 more", 37.6, None, 0.03
+            ),
         ),
         Entry(
             "mask_rcnn_resnet50_atrous_coco",

@@ -84,8 +84,10 @@ class Transformer(nn.Module):
         y = self.into(y.flatten(2).transpose(1, 2)) if self.linear else self.into(y).flatten(2).transpose(1, 2)
         for block in self.blocks:
             y = block(y, context)
-        y = self.out(y).transpose(1, 2).unflatten(2, x.shape[2:]) if self.linear else self.out(
-            y.transpose(1, 2).unflatten(2, x.shape[2:])
+        y = (
+            self.out(y).transpose(1, 2).unflatten(2, x.shape[2:])
+            if self.linear
+            else self.out(y.transpose(1, 2).unflatten(2, x.shape[2:]))
         )
         return x + y
 
@@ -96,7 +98,9 @@ class Residual(nn.Module):
     def __init__(self, inside: int, outside: int, time: int) -> None:
         super().__init__()
         self.norms = nn.ModuleList((nn.GroupNorm(32, inside), nn.GroupNorm(32, outside)))
-        self.convs = nn.ModuleList((nn.Conv2d(inside, outside, 3, padding=1), nn.Conv2d(outside, outside, 3, padding=1)))
+        self.convs = nn.ModuleList(
+            (nn.Conv2d(inside, outside, 3, padding=1), nn.Conv2d(outside, outside, 3, padding=1))
+        )
         self.time = nn.Linear(time, outside) if time else None
         self.around = nn.Conv2d(inside, outside, 1) if inside != outside else nn.Identity()
 
@@ -133,7 +137,9 @@ class Denoiser(nn.Module):
         def transformer(level: int) -> nn.Module:
             depth = its.depths[level]
             width = its.channels[level]
-            return Transformer(width, its.heads[level], its.context, depth, linear=its.linear) if depth else nn.Identity()
+            return (
+                Transformer(width, its.heads[level], its.context, depth, linear=its.linear) if depth else nn.Identity()
+            )
 
         self.down, self.turns_down, self.smaller = nn.ModuleList(), nn.ModuleList(), nn.ModuleList()
         kept, width, last = [first], first, len(its.channels) - 1
@@ -159,7 +165,9 @@ class Denoiser(nn.Module):
                 self.larger.append(nn.Conv2d(width, width, 3, padding=1))
         self.out = nn.Sequential(nn.GroupNorm(32, first), nn.SiLU(), nn.Conv2d(first, 4, 3, padding=1))
 
-    def forward(self, x: torch.Tensor, time: torch.Tensor, text: torch.Tensor, added: torch.Tensor | None = None) -> Any:
+    def forward(
+        self, x: torch.Tensor, time: torch.Tensor, text: torch.Tensor, added: torch.Tensor | None = None
+    ) -> Any:
         """Run it once."""
         time = self.time(time)
         if self.added is not None:
@@ -185,8 +193,8 @@ def _turned(turn: nn.Module, x: torch.Tensor, text: torch.Tensor) -> torch.Tenso
     return out
 
 
-def decoder() -> nn.Module:
-    """Return the autoencoder's decoder: from a latent of 4 channels to an image eight times as large."""
+def decoder(channels_in: int = 4) -> nn.Module:
+    """Return the autoencoder's decoder: from a latent to an image eight times as large."""
     attention = Attention(512, 1, bias=True)
     norm = nn.GroupNorm(32, 512)
 
@@ -194,7 +202,7 @@ def decoder() -> nn.Module:
         return x + attention(norm(x).flatten(2).transpose(1, 2)).transpose(1, 2).unflatten(2, x.shape[2:])
 
     layers: list[nn.Module] = [
-        nn.Conv2d(4, 4, 1), nn.Conv2d(4, 512, 3, padding=1),
+        nn.Conv2d(4, 4, 1) if channels_in == 4 else nn.Identity(), nn.Conv2d(channels_in, 512, 3, padding=1),
         Residual(512, 512, 0), Run(attend, norm, attention), Residual(512, 512, 0),
     ]  # fmt: skip
     width = 512
@@ -213,10 +221,10 @@ class Text(nn.Module):
     def __init__(self, width: int, layers: int, heads: int, projected: int = 0) -> None:
         super().__init__()
         self.tokens, self.places = nn.Embedding(49408, width), nn.Embedding(TOKENS, width)
-        layer = nn.TransformerEncoderLayer(width, heads, 4 * width, activation="gelu", batch_first=True, norm_first=True)
-        self.layers = nn.ModuleList(type(layer)(
-            width, heads, 4 * width, activation="gelu", batch_first=True, norm_first=True
-        ) for _ in range(layers))  # fmt: skip
+        self.layers = nn.ModuleList(
+            nn.TransformerEncoderLayer(width, heads, 4 * width, activation="gelu", batch_first=True, norm_first=True)
+            for _ in range(layers)
+        )
         self.norm = nn.LayerNorm(width)
         self.project = nn.Linear(width, projected, bias=False) if projected else nn.Identity()
 
@@ -276,7 +284,9 @@ def entries() -> list[Entry]:
     out = []
     for name, (its, kind, steps, copies, size, parameters, gflops) in sizes.items():
         sample = f"one image: {steps} steps {'with' if copies == 2 else 'without'} classifier-free guidance"
-        source = "sums of the components' model cards; GFLOP of one pass of the denoiser, its attention's products apart"
+        source = (
+            "sums of the components' model cards; GFLOP of one pass of the denoiser, its attention's products apart"
+        )
         published = Published(source, parameters, gflops, of=_alone(its, size), without_attention=True)
         out.append(Entry(name, _parts(its, kind, steps, copies), size, sample=sample, published=published))
     return out

@@ -16,7 +16,20 @@ from tools.zoo.parts import Entry, counted
 from tools.zoo.rows import row
 from tools.zoo.table import DATA
 
-FAMILIES = ("mobilenet", "detection", "yolo", "diffusion", "segmentation", "speech", "recommendation", "translation")
+FAMILIES = (
+    "mobilenet",
+    "detection",
+    "darknet",
+    "yolo",
+    "diffusion",
+    "flux",
+    "segmentation",
+    "speech",
+    "whisper",
+    "voices",
+    "recommendation",
+    "translation",
+)
 _MULTIPLIED = frozenset(("conv", "grouped", "matmul", "attention", "recurrent"))
 
 

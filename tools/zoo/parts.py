@@ -68,7 +68,7 @@ def image(size: int, channels: int = 3, height: int | None = None) -> torch.Tens
 class ConvNorm(nn.Sequential):
     """A convolution without bias, its batch norm, and an activation."""
 
-    def __init__(  # noqa: PLR0913 - they are what a convolution has
+    def __init__(
         self,
         inside: int,
         outside: int,
@@ -104,5 +104,3 @@ class Run(nn.Module):
 def one(build: Callable[[], nn.Module], *inputs: Callable[[int], Any]) -> Callable[[int], list[Part]]:
     """Return the parts of a model that a sample runs once."""
     return lambda size: [(1, build(), tuple(make(size) for make in inputs))]
-
-

@@ -7,6 +7,7 @@ MLPerf's references; NCF: He and others 2017 (arXiv 1708.05031); Wide & Deep: Ch
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import nn
@@ -28,9 +29,7 @@ _PAIRS = 270  # MLPerf: a sample is 100 to 700 pairs of a user and an item, 270 
 
 def layers(widths: Sequence[int]) -> nn.Sequential:
     """Return linear layers with ReLU after each."""
-    return nn.Sequential(
-        *(part for a, b in zip(widths, widths[1:], strict=False) for part in (nn.Linear(a, b), nn.ReLU()))
-    )
+    return nn.Sequential(*(part for a, b in pairwise(widths) for part in (nn.Linear(a, b), nn.ReLU())))
 
 
 class Dlrm(nn.Module):

@@ -7,6 +7,7 @@ Ronneberger and others 2015 (arXiv 1505.04597); Çiçek and others 2016 (arXiv 1
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import nn
@@ -33,7 +34,14 @@ class UNet(nn.Module):
     """Down by strides or pools, up by transposed convolutions, and the maps of one level joined."""
 
     def __init__(
-        self, inside: int, classes: int, widths: Sequence[int], *, flat: bool = False, pools: bool = False, slope: float = 0.0
+        self,
+        inside: int,
+        classes: int,
+        widths: Sequence[int],
+        *,
+        flat: bool = False,
+        pools: bool = False,
+        slope: float = 0.0,
     ) -> None:
         super().__init__()
         up, last = (nn.ConvTranspose2d, nn.Conv2d) if flat else (nn.ConvTranspose3d, nn.Conv3d)
@@ -43,7 +51,7 @@ class UNet(nn.Module):
             stride = 1 if place == 0 or pools else 2
             self.down.append(_pair(before, after, stride, flat=flat, slope=slope))
         turned = widths[::-1]
-        self.up = nn.ModuleList(up(a, b, 2, 2) for a, b in zip(turned, turned[1:], strict=False))
+        self.up = nn.ModuleList(up(a, b, 2, 2) for a, b in pairwise(turned))
         self.joined = nn.ModuleList(_pair(2 * b, b, flat=flat, slope=slope) for b in turned[1:])
         self.last = last(widths[0], classes, 1)
 

@@ -67,7 +67,9 @@ def _rnnt(_: int) -> Sequence[Part]:
 class Deep(nn.Module):
     """A block of Jasper: convolutions in a row, and what came before added at its end."""
 
-    def __init__(self, inside: int, outside: int, kernel: int, repeats: int, shortcuts: Sequence[int], *, apart: bool) -> None:
+    def __init__(
+        self, inside: int, outside: int, kernel: int, repeats: int, shortcuts: Sequence[int], *, apart: bool
+    ) -> None:
         super().__init__()
         layers: list[nn.Module] = []
         for place in range(repeats):
@@ -87,7 +89,9 @@ class Deep(nn.Module):
         return [*maps, y.relu()]
 
 
-def _conv(inside: int, outside: int, kernel: int, *, apart: bool, stride: int = 1, dilation: int = 1) -> list[nn.Module]:
+def _conv(
+    inside: int, outside: int, kernel: int, *, apart: bool, stride: int = 1, dilation: int = 1
+) -> list[nn.Module]:
     pad = dilation * (kernel // 2)
     if not apart:
         return [nn.Conv1d(inside, outside, kernel, stride, pad, dilation, bias=False), nn.BatchNorm1d(outside)]
@@ -101,7 +105,9 @@ def _conv(inside: int, outside: int, kernel: int, *, apart: bool, stride: int = 
 class Jasper(nn.Module):
     """Jasper 10x5 with dense shortcuts, or QuartzNet 15x5 with one shortcut each and convolutions apart by channel."""
 
-    def __init__(self, plan: Sequence[tuple[int, int]], repeats: int, ends: Sequence[int], *, apart: bool, dense: bool) -> None:
+    def __init__(
+        self, plan: Sequence[tuple[int, int]], repeats: int, ends: Sequence[int], *, apart: bool, dense: bool
+    ) -> None:
         super().__init__()
         first, large, wide = ends
         start = plan[0][0] if not dense else 256

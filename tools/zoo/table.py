@@ -49,9 +49,11 @@ def table(found: Iterable[dict[str, Any]]) -> bytes:
     packed = [_columns(row["ops"], kinds, growths) for row in models]
     places: dict[str, int] = {}
     for place, row in enumerate(models):
-        places.setdefault(key(row["name"]), place)  # libraries stand in the order in which they are meant
-        if row["library"] != "zoo" and models[places[key(row["name"])]]["library"] == row["library"]:
-            _check_once(models, places[key(row["name"])], place)
+        first = models[
+            places.setdefault(key(row["name"]), place)
+        ]  # libraries stand in the order in which they are meant
+        if first is not row and row["library"] in ("zoo", first["library"]):
+            raise ValueError(f"{first['name']} and {row['name']} are spelt alike")
     index = Index(
         libraries=LIBRARIES,
         kinds=list(kinds),
@@ -66,11 +68,6 @@ def table(found: Iterable[dict[str, Any]]) -> bytes:
     return pack(DAY, index, packed)
 
 
-def _check_once(models: list[dict[str, Any]], first: int, second: int) -> None:
-    if first != second:
-        raise ValueError(f"{models[first]['name']} and {models[second]['name']} are spelt alike")
-
-
 class _Numbers(dict[Any, int]):
     """Numbers its keys in the order in which they are first asked for."""
 
@@ -82,7 +79,7 @@ class _Numbers(dict[Any, int]):
 def _columns(ops: list[list[Any]], kinds: _Numbers, growths: _Numbers) -> Columns:
     lines = [(kinds[op[0], op[1]], *op[2:7], growths[tuple(op[7:11])]) for op in ops]
     columns: Any = [list(column) for column in zip(*lines, strict=True)]
-    return tuple(columns)  # type: ignore[return-value]
+    return tuple(columns)
 
 
 def _aliases(places: dict[str, int]) -> dict[str, tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""YOLO v3 (Redmon and Farhadi 2018, arXiv 1804.02767), v5, v8 and 11 (Ultralytics' published configurations).
+"""YOLO v5, v8 and 11, by the configurations that Ultralytics publishes.
 
 Written from the layer tables of the configurations. What selects boxes after the network is left out; the decoding of
 boxes is in. Widths and depths of a family are multiples of one plan.
@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from tools.zoo.parts import ConvNorm, Entry, Published, Run, image, one
+from tools.zoo.parts import ConvNorm, Entry, Published, image, one
 
 _CLASSES = 80
 _TABLE = "Ultralytics' table of the family, COCO, 640 pixels"
@@ -60,7 +60,9 @@ class Pools(nn.Module):
 class C3(nn.Module):
     """Two halves, one of them through bottlenecks (v5)."""
 
-    def __init__(self, inside: int, outside: int, count: int, *, add: bool = True, first: int = 1, share: float = 0.5) -> None:
+    def __init__(
+        self, inside: int, outside: int, count: int, *, add: bool = True, first: int = 1, share: float = 0.5
+    ) -> None:
         super().__init__()
         half = int(outside * share)
         self.left, self.right, self.last = _conv(inside, half), _conv(inside, half), _conv(2 * half, outside)
@@ -74,7 +76,9 @@ class C3(nn.Module):
 class C2f(nn.Module):
     """Two halves, and what every step of one of them gives, all kept (v8, 11)."""
 
-    def __init__(self, inside: int, outside: int, steps: Sequence[Callable[[int], nn.Module]], share: float = 0.5) -> None:
+    def __init__(
+        self, inside: int, outside: int, steps: Sequence[Callable[[int], nn.Module]], share: float = 0.5
+    ) -> None:
         super().__init__()
         half = int(outside * share)
         self.first = _conv(inside, 2 * half)
@@ -109,21 +113,22 @@ class Neck(nn.Module):
         blocks = self.blocks
         if "turn5" in blocks:
             fifth = blocks["turn5"](fifth)
-        upper = blocks["up4"](torch.cat((_twice(fifth), fourth), 1))
+        upper = blocks["up4"](torch.cat((twice(fifth), fourth), 1))
         if "turn4" in blocks:
             upper = blocks["turn4"](upper)
-        small = blocks["up3"](torch.cat((_twice(upper), third), 1))
+        small = blocks["up3"](torch.cat((twice(upper), third), 1))
         middle = blocks["out4"](torch.cat((blocks["down3"](small), upper), 1))
         large = blocks["out5"](torch.cat((blocks["down4"](middle), fifth), 1))
         return self.head([small, middle, large])
 
 
-def _twice(x: torch.Tensor) -> torch.Tensor:
+def twice(x: torch.Tensor) -> torch.Tensor:
+    """Return a map of twice the side."""
     return nn.functional.interpolate(x, scale_factor=2.0)
 
 
 class Anchored(nn.Module):
-    """One convolution on each map, three anchors at each place (v3, v5)."""
+    """One convolution on each map, three anchors at each place (v3 and v5)."""
 
     def __init__(self, channels: Sequence[int]) -> None:
         super().__init__()
@@ -156,9 +161,7 @@ class Split(nn.Module):
         if not light:
             return nn.Sequential(_conv(inside, middle, 3), _conv(middle, middle, 3), nn.Conv2d(middle, _CLASSES, 1))
         pairs = [
-            part
-            for width in (inside, middle)
-            for part in (_conv(width, width, 3, groups=width), _conv(width, middle))
+            part for width in (inside, middle) for part in (_conv(width, width, 3, groups=width), _conv(width, middle))
         ]
         return nn.Sequential(*pairs, nn.Conv2d(middle, _CLASSES, 1))
 
@@ -307,80 +310,9 @@ def v11(depth: float, width: float, most: int, *, large: bool) -> nn.Module:
     return Neck(backbone, blocks, Split((c, d, e), light=True))
 
 
-# --- v3 ---
-
-
-def _leaky(inside: int, outside: int, kernel: int, stride: int = 1) -> ConvNorm:
-    return ConvNorm(inside, outside, kernel, stride, activation=nn.LeakyReLU)
-
-
-def _darknet_stage(inside: int, count: int) -> nn.Module:
-    outside = inside * 2
-    steps = [
-        Add(nn.Sequential(_leaky(outside, inside, 1), _leaky(inside, outside, 3))) for _ in range(count)
-    ]
-    return nn.Sequential(_leaky(inside, outside, 3, 2), *steps)
-
-
-def _five(inside: int, outside: int) -> nn.Module:
-    wide = outside * 2
-    kernels = ((inside, outside, 1), (outside, wide, 3), (wide, outside, 1), (outside, wide, 3), (wide, outside, 1))
-    return nn.Sequential(*(_leaky(a, b, k) for a, b, k in kernels))
-
-
-class V3(nn.Module):
-    """YOLOv3: Darknet-53 and three scales."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.third = nn.Sequential(
-            _leaky(3, 32, 3), _darknet_stage(32, 1), _darknet_stage(64, 2), _darknet_stage(128, 8)
-        )
-        self.fourth, self.fifth = _darknet_stage(256, 8), _darknet_stage(512, 4)
-        self.fives = nn.ModuleList((_five(1024, 512), _five(768, 256), _five(384, 128)))
-        self.turns = nn.ModuleList((_leaky(512, 256, 1), _leaky(256, 128, 1)))
-        self.outs = nn.ModuleList((_leaky(512, 1024, 3), _leaky(256, 512, 3), _leaky(128, 256, 3)))
-        self.head = Anchored((1024, 512, 256))
-
-    def forward(self, x: torch.Tensor) -> Any:
-        """Run it."""
-        third = self.third(x)
-        fourth = self.fourth(third)
-        y = self.fives[0](self.fifth(fourth))
-        maps = [self.outs[0](y)]
-        for place, side in ((1, fourth), (2, third)):
-            y = self.fives[place](torch.cat((_twice(self.turns[place - 1](y)), side), 1))
-            maps.append(self.outs[place](y))
-        return self.head(maps)
-
-
-def v3_tiny() -> nn.Module:
-    """YOLOv3-tiny: seven convolutions with pools between, two scales."""
-    plan = (3, 16, 32, 64, 128)
-    layers: list[nn.Module] = []
-    for inside, outside in zip(plan, plan[1:], strict=False):
-        layers += [_leaky(inside, outside, 3), nn.MaxPool2d(2, 2)]
-    side = nn.Sequential(*layers, _leaky(128, 256, 3))
-    deep = nn.Sequential(
-        nn.MaxPool2d(2, 2), _leaky(256, 512, 3), nn.ZeroPad2d((0, 1, 0, 1)), nn.MaxPool2d(2, 1),
-        _leaky(512, 1024, 3), _leaky(1024, 256, 1),
-    )  # fmt: skip
-    large, turn, small = _leaky(256, 512, 3), _leaky(256, 128, 1), _leaky(384, 256, 3)
-
-    def run(side: Any, deep: Any, large: Any, turn: Any, small: Any, head: Any, x: Any) -> Any:  # noqa: PLR0913, PLR0917
-        middle = side(x)
-        y = deep(middle)
-        return head([large(y), small(torch.cat((_twice(turn(y)), middle), 1))])
-
-    return Run(run, side, deep, large, turn, small, Anchored((512, 256)))
-
-
 def entries() -> list[Entry]:
     """Return all sizes of all families."""
-    out = [
-        Entry("yolov3-tiny", one(v3_tiny, image), 416, published=Published("pjreddie.com/darknet/yolo", 8.85, 5.56)),
-        Entry("yolov3", one(V3, image), 416, published=Published("pjreddie.com/darknet/yolo", 61.95, 65.86)),
-    ]
+    out: list[Entry] = []
     for name, depth, width, parameters, gflops in (
         ("n", 1 / 3, 0.25, 1.9, 4.5), ("s", 1 / 3, 0.5, 7.2, 16.5), ("m", 2 / 3, 0.75, 21.2, 49.0),
         ("l", 1.0, 1.0, 46.5, 109.1), ("x", 4 / 3, 1.25, 86.7, 205.7),

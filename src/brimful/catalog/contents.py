@@ -17,7 +17,19 @@ from brimful.model.noun import Noun
 
 SHIPPED = Path(__file__).parent / "data"
 MANIFEST = "manifest.json"
-TABLES = ("offers", "accelerators", "cpus", "drivers", "xids", "dcgm_errors", "neuron_packages", "ended_services")
+TABLES = (
+    "offers",
+    "accelerators",
+    "cpus",
+    "drivers",
+    "xids",
+    "dcgm_errors",
+    "neuron_packages",
+    "ended_services",
+    "chips",
+    "operators",
+    "model_fits",
+)
 REGION = "us-east-1"
 _N = TypeVar("_N", bound=Noun)
 

@@ -73,8 +73,9 @@ class Profiles:
     def _place(self, name: str) -> tuple[int, int | None] | None:
         """Return where a model stands, and the image size that the spelling of its name implies."""
         library, bare = _split(name)
-        for text in dict.fromkeys((bare, bare.partition(".")[0])):
-            tag = _TAG_SIZE.search(bare) if text != bare else None
+        last = bare.rpartition("/")[2]  # of a repository's name, owner/model
+        for text in dict.fromkeys((bare, bare.partition(".")[0], last)):
+            tag = _TAG_SIZE.search(bare) if "." in bare and "." not in text else None
             size = int(tag[1]) if tag else None
             for one in _ORDER if library is None else (library,):
                 place = self._places.get((one, key(text)))

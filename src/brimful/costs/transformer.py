@@ -195,13 +195,15 @@ def kv_cache_elements(t: Transformer, tokens: int, source: int | None = None) ->
 def activation_elements(t: Transformer, tokens: int, batch: int = 1, *, generate: bool = False) -> int:
     """Return about how many numbers are alive at once in a pass: the stream, and the widest step beside it.
 
+    A step's input and its outcome are alive together, as is what a layer began with: what PyTorch held on an H200.
     Attention is taken as fused; keys and values that are kept are not among them.
     """
     rows = input_tokens(t, tokens) * batch
-    attended = t.heads * (t.head_size * 2 + value_size(t))
-    dense = t.intermediate * (2 if t.gated else 1)
-    sparse = t.experts_per_token * t.expert_intermediate * 2 + t.shared_intermediate * 2
-    layers = rows * (2 * t.hidden + max(attended, dense if t.dense_layers or not t.experts else 0, sparse))
+    attended = t.heads * (t.head_size * 2 + value_size(t) * 2)
+    fed = 3 if t.gated else 2
+    dense = t.intermediate * fed if t.dense_layers or not t.experts else 0
+    sparse = (t.experts_per_token * t.expert_intermediate + t.shared_intermediate) * fed
+    layers = rows * (4 * t.hidden + max(attended, dense, sparse))
     wide = t.vocabulary if t.head in ("language", "masked") else 0
     end = rows * t.hidden + (batch if generate else rows) * wide
     other = activation_elements(t.encoder, tokens, batch) if t.encoder is not None else 0
@@ -222,7 +224,9 @@ def prefill(t: Transformer, tokens: int, batch: int = 1, **known: Any) -> Profil
 
 
 def decode(t: Transformer, context: int, batch: int = 1, **known: Any) -> Profile:
-    """Return the profile of one more token for each sequence, behind a context of so many."""
+    """Return the profile of one more token for each sequence, behind a context of so many; only a decoder has one."""
+    if not t.decoder:
+        raise ValueError(f"a {t.family} is no decoder: it has no next token")
     ops = forward(t, tokens=1, batch=batch, past=context, generate=True)
     return _profile(t, ops, batch, {"context": context}, activation_elements(t, 1, batch, generate=True), known)
 

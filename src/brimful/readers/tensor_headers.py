@@ -122,12 +122,14 @@ def _check_cover(spans: list[tuple[int, int]], size: int) -> None:
         )
 
 
-def read_json(text: bytes) -> dict[str, Any]:
-    """Return a JSON object of bounded size; a key that is there twice, and NaN, are refused."""
+def read_json(text: bytes, *, constants: bool = False) -> dict[str, Any]:
+    """Return a JSON object of bounded size; a key that is there twice is refused, and so is NaN without `constants`."""
     if len(text) > MOST_HEADER_BYTES:
         raise ValueError(f"it is larger than {MOST_HEADER_BYTES} bytes")
     try:
-        raw = json.loads(text.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_constant)
+        raw = json.loads(
+            text.decode("utf-8"), object_pairs_hook=_once, parse_constant=float if constants else _no_constant
+        )
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"its JSON is damaged: {error}") from error
     if not isinstance(raw, dict):

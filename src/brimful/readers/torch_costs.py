@@ -1,7 +1,7 @@
 """What each operation of PyTorch costs, from the sizes of what it takes and makes. Needs no PyTorch.
 
-Multiplications and additions are two floating-point operations; an elementwise operation is one for each element that it
-writes, a norm or a softmax five, a pool one for each element under its window, a movement of data none.
+A multiplication and an addition are two floating-point operations; an elementwise operation is one for each element
+that it writes, a norm or a softmax five, a pool one for each element under its window, a movement of data none.
 """
 
 from __future__ import annotations
@@ -61,6 +61,8 @@ def costs(call: Call, *, pointwise: bool = False) -> list[OpCost]:
         return []
     if call.name in _CELLS:
         return _recurrent(call)
+    if call.name in _STEPS:
+        return _step(call)
     kind, count = _CLASSES.get(call.name) or _other(call.name, pointwise=pointwise)
     if kind is OpKind.MATMUL and not any(call.are_weights):
         kind = OpKind.ATTENTION
@@ -115,7 +117,7 @@ def _multiply(call: Call) -> float:
     """Of two factors the left one's last axis is summed over; an addend stands before them."""
     factors = [item for item in call.given if item is not call.arguments.get("bias")]
     left = call.arguments.get("mat1", call.arguments.get("batch1", factors[0]))
-    return 2.0 * call.made[0].numel() * left.shape[-1]
+    return float(2 * call.made[0].numel() * left.shape[-1])
 
 
 def _einsum(call: Call) -> float:
@@ -124,16 +126,16 @@ def _einsum(call: Call) -> float:
     sizes: dict[str, int] = {}
     for term, item in zip(terms, call.given, strict=False):
         if "." in term or len(term) != len(item.shape):
-            return 2.0 * call.made[0].numel() * call.given[0].shape[-1]
+            return float(2 * call.made[0].numel() * call.given[0].shape[-1])
         sizes.update(zip(term, item.shape, strict=True))
-    return 2.0 * math.prod(sizes.values()) * max(1, len(terms) - 1)
+    return float(2 * math.prod(sizes.values()) * max(1, len(terms) - 1))
 
 
 def _conv(call: Call) -> float:
     weight = call.arguments["weight"]
     turned = "transpose" in call.name or bool(call.arguments.get("transposed", False))
     places = call.given[0].numel() if turned else call.made[0].numel()
-    return 2.0 * places * math.prod(weight.shape[1:])
+    return float(2 * places * math.prod(weight.shape[1:]))
 
 
 def _groups(call: Call) -> int:
@@ -142,7 +144,7 @@ def _groups(call: Call) -> int:
 
 def _attention(call: Call) -> float:
     query, key, value = call.given[:3]
-    return 2.0 * math.prod(query.shape[:-1]) * key.shape[-2] * (query.shape[-1] + value.shape[-1])
+    return float(2 * math.prod(query.shape[:-1]) * key.shape[-2] * (query.shape[-1] + value.shape[-1]))
 
 
 def _pool(call: Call) -> float:
@@ -158,7 +160,7 @@ def _regions(call: Call) -> float:
 
 def _overlaps(call: Call) -> float:
     boxes = call.given[0].shape[0]
-    return _BOX_FLOPS * boxes * (boxes - 1) / 2
+    return float(_BOX_FLOPS * boxes * (boxes - 1) / 2)
 
 
 def _rows_read(call: Call) -> int:
@@ -171,6 +173,7 @@ def _rows_read(call: Call) -> int:
 # --- recurrent layers ---
 
 _CELLS = frozenset(("lstm", "gru", "rnn_tanh", "rnn_relu"))
+_STEPS = frozenset(("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"))
 
 
 def _recurrent(call: Call) -> list[OpCost]:
@@ -217,6 +220,22 @@ def _layer(name: str, weights: Sequence[Any], rows: int, batch: int, steps: int)
     ]
 
 
+def _step(call: Call) -> list[OpCost]:
+    """Return the costs of one step that the module takes by itself: two multiplications, of input and of state."""
+    batch = call.made[0].numel() // call.made[0].shape[-1]
+    return [
+        OpCost(
+            op=OpKind.MATMUL,
+            op_type=call.name,
+            flops=2.0 * batch * weight.numel(),
+            weight_elements=weight.numel(),
+            read_elements=batch * weight.shape[1],
+            write_elements=batch * weight.shape[0],
+        )
+        for weight in (call.arguments["w_ih"], call.arguments["w_hh"])
+    ]
+
+
 # --- which operation is of which kind ---
 
 
@@ -225,9 +244,34 @@ def _named(names: str, kind: OpKind, count: _Count) -> dict[str, tuple[OpKind, _
 
 
 _FREE = frozenset(
-    """empty_like zeros_like ones_like full_like rand_like randn_like new_zeros new_empty new_ones new_full detach
-    sym_size sym_numel sym_stride _local_scalar_dense _assert_async _assert_tensor_metadata _assert_scalar is_same_size
-    lift_fresh lift_fresh_copy fill zero item sym_constrain_range sym_constrain_range_for_size""".split()
+    (
+        "empty_like",
+        "zeros_like",
+        "ones_like",
+        "full_like",
+        "rand_like",
+        "randn_like",
+        "new_zeros",
+        "new_empty",
+        "new_ones",
+        "new_full",
+        "detach",
+        "sym_size",
+        "sym_numel",
+        "sym_stride",
+        "_local_scalar_dense",
+        "_assert_async",
+        "_assert_tensor_metadata",
+        "_assert_scalar",
+        "is_same_size",
+        "lift_fresh",
+        "lift_fresh_copy",
+        "fill",
+        "zero",
+        "item",
+        "sym_constrain_range",
+        "sym_constrain_range_for_size",
+    )
 )
 _POINTWISE = """abs acos acosh add addcdiv addcmul angle asin asinh atan atan2 atanh bitwise_and bitwise_left_shift
     bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil celu clamp clamp_max clamp_min clip copysign cos cosh

@@ -24,10 +24,53 @@ _MOST_BYTES = 1 << 28  # of the graph's JSON: a hundred times what a large model
 _OLD = "serialized_exported_program.json"  # its name before PyTorch 2.8
 _AGAIN = "export it again: torch.export.save(torch.export.export(module, inputs), path)"
 _SAME = frozenset(
-    """view reshape flatten unflatten permute transpose t numpy_T squeeze unsqueeze expand expand_as broadcast_to
-    select slice narrow split split_with_sizes chunk tensor_split unbind alias detach view_as reshape_as diagonal movedim
-    swapaxes swapdims unfold as_strided dropout feature_dropout alpha_dropout lift_fresh_copy contiguous to type_as
-    _unsafe_view unsafe_split unsafe_chunk real imag view_as_real view_as_complex""".split()
+    (
+        "view",
+        "reshape",
+        "flatten",
+        "unflatten",
+        "permute",
+        "transpose",
+        "t",
+        "numpy_T",
+        "squeeze",
+        "unsqueeze",
+        "expand",
+        "expand_as",
+        "broadcast_to",
+        "select",
+        "slice",
+        "narrow",
+        "split",
+        "split_with_sizes",
+        "chunk",
+        "tensor_split",
+        "unbind",
+        "alias",
+        "detach",
+        "view_as",
+        "reshape_as",
+        "diagonal",
+        "movedim",
+        "swapaxes",
+        "swapdims",
+        "unfold",
+        "as_strided",
+        "dropout",
+        "feature_dropout",
+        "alpha_dropout",
+        "lift_fresh_copy",
+        "contiguous",
+        "to",
+        "type_as",
+        "_unsafe_view",
+        "unsafe_split",
+        "unsafe_chunk",
+        "real",
+        "imag",
+        "view_as_real",
+        "view_as_complex",
+    )
 )
 _TYPES = {
     1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "fp16", 7: "fp32", 8: "fp64", 10: "complex64",
@@ -64,7 +107,7 @@ class TorchReader:
             raise _unusable(path, error.strerror or str(error), "check the path and its permissions") from error
         except (zipfile.BadZipFile, NotImplementedError, RecursionError, MemoryError, EOFError) as error:
             raise _unusable(path, f"it is damaged: {type(error).__name__}: {error}", _AGAIN) from error
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError, ArithmeticError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, SyntaxError) as error:
             raise _unusable(path, f"its graph is not in the form of torch.export: {_said(error)}", _AGAIN) from error
 
 
@@ -90,7 +133,7 @@ def _read(path: str) -> dict[str, Any]:
             data = file.read(_MOST_BYTES)
     found = json.loads(data)
     if not isinstance(found, dict):
-        raise ValueError("it is no JSON object")  # noqa: TRY004
+        raise ValueError("it is no JSON object")
     return found
 
 

@@ -19,10 +19,10 @@ from brimful.model.work import OpCost, OpKind, Profile
 from brimful.readers.torch_costs import Call, costs
 
 _WHOLE = frozenset(("scaled_dot_product_attention", "lstm", "gru", "rnn_tanh", "rnn_relu"))
-_CELL = (
-    "input hx params has_biases num_layers dropout train bidirectional batch_first".split(),
-    "data batch_sizes hx params has_biases num_layers dropout train bidirectional".split(),  # a packed sequence
-)
+# Views that do not say so of themselves.
+_VIEWS = frozenset(("aten::_unsafe_view", "aten::unsafe_split", "aten::unsafe_chunk", "aten::as_strided"))
+_RECURRENT = ("params", "has_biases", "num_layers", "dropout", "train", "bidirectional")
+_CELL = (("input", "hx", *_RECURRENT, "batch_first"), ("data", "batch_sizes", "hx", *_RECURRENT))  # plain, packed
 
 
 def profile_module(module: Any, *inputs: Any, model: str, samples: int = 1, **keywords: Any) -> Profile:
@@ -48,110 +48,118 @@ def profile_module(module: Any, *inputs: Any, model: str, samples: int = 1, **ke
 
 def operations(module: Any, *inputs: Any, **keywords: Any) -> list[OpCost]:
     """Return every operation of one call of an nn.Module, in the order in which they are dispatched."""
-    found: list[OpCost] = _watched(module, inputs, keywords).costs
-    return found
+    return _watched(module, inputs, keywords).costs
 
 
-def _watched(module: Any, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+def _watched(module: Any, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> _Ledger:
     import torch  # noqa: PLC0415
 
-    watched = _watch([*module.parameters(), *module.buffers()], _tensors((inputs, keywords)))
-    with torch.no_grad(), watched, _watch_whole(watched):
+    ledger = _Ledger([*module.parameters(), *module.buffers()], _tensors((inputs, keywords)))
+    with torch.no_grad(), _dispatched(ledger), _called(ledger):
         module(*inputs, **keywords)
-    return watched
+    return ledger
 
 
 def _unique(items: Iterable[Any]) -> list[Any]:
     return list({id(item): item for item in items}.values())
 
 
-def _watch(weights: Sequence[Any], inputs: Sequence[Any]) -> Any:
-    """Return a dispatch mode that keeps the cost of every operation; made here, for the class needs torch."""
-    import torch  # noqa: PLC0415
+class _Ledger:
+    """Keeps the cost of every operation, and how many bytes live at once beside the weights."""
+
+    def __init__(self, weights: Sequence[Any], inputs: Sequence[Any]) -> None:
+        self.costs: list[OpCost] = []
+        self.muted = False
+        self.most = self._alive = 0
+        self._weights = {id(item): item for item in weights}
+        self._stored: set[int] = {item.untyped_storage()._cdata for item in weights}  # noqa: SLF001
+        self._lives(inputs)
+
+    def saw(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> None:
+        """Keep the cost of an ATen operation."""
+        import torch  # noqa: PLC0415
+
+        given, made = _tensors((args, kwargs)), _tensors(out)
+        self._lives(made)
+        if self.muted:
+            return
+        are_weights = [id(item) in self._weights for item in given]
+        view = _is_view(func)
+        if given and (are_weights[0] if view else all(are_weights)):
+            # A transposed weight is a weight, and what is made of weights alone is made once, not at each call;
+            # keeping it keeps its id its own.
+            self._weights.update((id(item), item) for item in made)
+        elif not view:
+            call = Call(_name(func), _named(func, args, kwargs), given, are_weights, made)
+            self.costs += costs(call, pointwise=torch.Tag.pointwise in func.tags)
+
+    def saw_whole(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> None:
+        """Keep the cost of an operation whose parts were muted."""
+        given, made = _tensors((args, kwargs)), _tensors(out)
+        named = dict(kwargs)
+        if not name.startswith("scaled"):
+            packed = isinstance(args[3], list | tuple)
+            named.update(zip(_CELL[packed], args, strict=False))
+        self.costs += costs(Call(name, named, given, [id(item) in self._weights for item in given], made))
+
+    def _lives(self, made: Sequence[Any]) -> None:
+        for item in made:
+            storage = item.untyped_storage()
+            key, size = storage._cdata, storage.nbytes()  # noqa: SLF001 - the storage's identity has no other name
+            if key not in self._stored:
+                self._stored.add(key)
+                self._alive += size
+                self.most = max(self.most, self._alive)
+                weakref.finalize(storage, self._dies, key, size)
+
+    def _dies(self, key: int, size: int) -> None:
+        self._stored.discard(key)
+        self._alive -= size
+
+
+def _dispatched(ledger: _Ledger) -> Any:
+    """Return a mode that shows the ledger each ATen call; made here, for its base is torch's."""
     from torch.utils._python_dispatch import TorchDispatchMode  # noqa: PLC0415
 
-    class Watch(TorchDispatchMode):  # type: ignore[misc]
-        """Sees each ATen call with its tensors, and how many bytes live at once beside the weights."""
+    class Dispatched(TorchDispatchMode):
+        """Sees each ATen call with its tensors."""
 
-        def __init__(self) -> None:
-            super().__init__()
-            self.costs: list[OpCost] = []
-            self.muted = False
-            self.most = self._alive = 0
-            self._weights = {id(item): item for item in weights}
-            self._stored: set[int] = {item.untyped_storage()._cdata for item in weights}  # noqa: SLF001
-            self._lives(inputs)
-
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: PLW3201
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             del types
             out = func(*args, **(kwargs or {}))
-            given, made = _tensors((args, kwargs or {})), _tensors(out)
-            self._lives(made)
-            if self.muted:
-                return out
-            are_weights = [id(item) in self._weights for item in given]
-            if _is_view(func):
-                if given and are_weights[0]:  # a transposed weight is a weight; keeping it keeps its id its own
-                    self._weights.update((id(item), item) for item in made)
-                return out
-            if given and all(are_weights):
-                self._weights.update((id(item), item) for item in made)  # cast or fused once, not at each call
-                return out
-            call = Call(_name(func), _named(func, args, kwargs or {}), given, are_weights, made)
-            self.costs += costs(call, pointwise=torch.Tag.pointwise in func.tags)
+            ledger.saw(func, args, kwargs or {}, out)
             return out
 
-        def whole(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> None:
-            """Keep the cost of an operation whose parts are muted."""
-            given, made = _tensors((args, kwargs)), _tensors(out)
-            names = _CELL[1 if len(args) > 2 and isinstance(args[3], list | tuple) else 0] if len(args) > 3 else ()
-            named = {} if name.startswith("scaled") else {**dict(zip(names, args, strict=False)), **kwargs}
-            self.costs += costs(Call(name, named, given, [id(item) in self._weights for item in given], made))
-
-        def _lives(self, made: Sequence[Any]) -> None:
-            for item in made:
-                storage = item.untyped_storage()
-                key, size = storage._cdata, storage.nbytes()  # noqa: SLF001 - the storage's identity has no other name
-                if key not in self._stored:
-                    self._stored.add(key)
-                    self._alive += size
-                    self.most = max(self.most, self._alive)
-                    weakref.finalize(storage, self._dies, key, size)
-
-        def _dies(self, key: int, size: int) -> None:
-            self._stored.discard(key)
-            self._alive -= size
-
-    return Watch()
+    return Dispatched()
 
 
-def _watch_whole(watched: Any) -> Any:
+def _called(ledger: _Ledger) -> Any:
     """Return a mode that counts attention and recurrent layers as one operation: only the meta device splits them."""
     from torch.overrides import TorchFunctionMode  # noqa: PLC0415
 
-    class WatchWhole(TorchFunctionMode):  # type: ignore[misc]
+    class Called(TorchFunctionMode):
         """Sees each call of the Python API."""
 
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: PLW3201
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             del types
             name = getattr(func, "__name__", "")
-            if name not in _WHOLE or watched.muted:
+            if name not in _WHOLE or ledger.muted:
                 return func(*args, **(kwargs or {}))
-            with _muted(watched):
+            with _muted(ledger):
                 out = func(*args, **(kwargs or {}))
-            watched.whole(name, args, kwargs or {}, out)
+            ledger.saw_whole(name, args, kwargs or {}, out)
             return out
 
-    return WatchWhole()
+    return Called()
 
 
 @contextmanager
-def _muted(watched: Any) -> Iterator[None]:
-    watched.muted = True
+def _muted(ledger: _Ledger) -> Iterator[None]:
+    ledger.muted = True
     try:
         yield
     finally:
-        watched.muted = False
+        ledger.muted = False
 
 
 def _tensors(value: Any) -> list[Any]:
@@ -161,7 +169,7 @@ def _tensors(value: Any) -> list[Any]:
         return [value]
     if isinstance(value, Mapping):
         value = value.values()
-    if isinstance(value, list | tuple) or hasattr(value, "__iter__") and not isinstance(value, str | bytes):
+    if hasattr(value, "__iter__") and not isinstance(value, str | bytes):
         return [tensor for item in value for tensor in _tensors(item)]
     return []
 
@@ -179,9 +187,9 @@ def _named(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[st
 
 def _is_view(func: Any) -> bool:
     """Say whether an operation only looks at its input in another way."""
-    if func._schema.name in ("aten::_unsafe_view", "aten::unsafe_split", "aten::unsafe_chunk"):  # noqa: SLF001
+    schema = func._schema  # noqa: SLF001
+    if schema.name in _VIEWS:
         return True
-    returns = func._schema.returns  # noqa: SLF001
-    if func._schema.name == "aten::as_strided":  # noqa: SLF001
-        return True
-    return bool(returns) and all(item.alias_info is not None and not item.alias_info.is_write for item in returns)
+    return bool(schema.returns) and all(
+        item.alias_info is not None and not item.alias_info.is_write for item in schema.returns
+    )

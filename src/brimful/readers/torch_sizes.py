@@ -18,7 +18,7 @@ from brimful.model.text import readable_path
 
 _MOST = 2**62
 _MOST_POWER = 16
-_Number = int | Fraction
+_MOST_LETTERS = 10_000  # of a formula
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +67,16 @@ class Sizes:
         hints, places = self._symbols()
         self._given = self._chosen(dims, sorted(hints), places)
         self._check_ranges(program.get("range_constraints") or {})
-        self._hinted = {name: hint for name, hint in hints.items() if name not in self._given and hint is not None}
-        self._open = sorted(hints.keys() - self._given.keys() - self._hinted.keys())
+        hinted = {name: hint for name, hint in hints.items() if name not in self._given and hint is not None}
+        self.bound = dict(sorted({**hinted, **self._given}.items()))
         self.dynamic = tuple(f"{name} depends on the values of the input" for name in sorted(hints) if name[:1] == "u")
-        if self._open:
+        still_open = sorted(hints.keys() - self.bound.keys())
+        if still_open:
             raise DataError(
                 f"the program {readable_path(path)} leaves sizes open",
-                why=f"it says nothing of {', '.join(self._open)}",
-                fix=" ".join(f"--dim {name}=8" for name in self._open),
+                why=f"it says nothing of {', '.join(still_open)}",
+                fix=" ".join(f"--dim {name}=8" for name in still_open),
             )
-        self.bound = dict(sorted({**self._hinted, **self._given}.items()))
 
     @property
     def samples(self) -> int:
@@ -104,11 +104,11 @@ class Sizes:
 
     def _size(self, item: Mapping[str, Any]) -> int:
         if "as_int" in item:
-            value: _Number = item["as_int"]
+            value: int = item["as_int"]
+            if type(value) is not int:
+                raise ValueError(f"a size is {value!r:.40}")
         else:
-            value = _computed(ast.parse(item["as_expr"]["expr_str"], mode="eval").body, {**self._hinted, **self._given})
-        if not isinstance(value, int) or isinstance(value, bool):
-            value = math.floor(value)
+            value = math.floor(_computed(_parsed(item["as_expr"]["expr_str"]), self.bound))
         if not 0 <= value <= _MOST:
             raise ValueError(f"a size is {value}")
         return value
@@ -121,12 +121,13 @@ class Sizes:
             for axis, item in enumerate(raw["sizes"]):
                 if "as_expr" not in item:
                     continue
-                body = ast.parse(item["as_expr"]["expr_str"], mode="eval").body
+                body = _parsed(item["as_expr"]["expr_str"])
                 for symbol in _symbols_of(body):
                     hints.setdefault(symbol, None)
                 if _is_symbol(body):
                     symbol = _symbols_of(body)[0]
                     hint = (item["as_expr"].get("hint") or {}).get("as_int")
+                    hint = hint if type(hint) is int else None
                     hints[symbol] = hint if hints[symbol] is None else hints[symbol]
                     if name in self.inputs:
                         places.setdefault(f"{name}.{axis}", symbol)
@@ -196,56 +197,58 @@ def _symbol(node: ast.Call) -> str:
     return first.value
 
 
-def _computed(node: ast.AST, bound: Mapping[str, int]) -> _Number:
+def _parsed(text: str) -> ast.expr:
+    if len(text) > _MOST_LETTERS:
+        raise ValueError(f"a formula of {len(text)} letters")
+    return ast.parse(text, mode="eval").body
+
+
+def _computed(node: ast.AST, bound: Mapping[str, int]) -> Fraction:
     """Return the value of a formula; only what is listed here is understood."""
     if isinstance(node, ast.Constant) and type(node.value) is int:
-        return node.value
+        return Fraction(node.value)
     if isinstance(node, ast.Name):
-        return bound[node.id]
+        return Fraction(bound[node.id])
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_computed(node.operand, bound)
     if isinstance(node, ast.BinOp):
-        return _checked(_OPERATORS[type(node.op)]([_computed(node.left, bound), _computed(node.right, bound)]))
+        return _checked(_OPERATORS[type(node.op)], [_computed(node.left, bound), _computed(node.right, bound)])
     if isinstance(node, ast.Call):
         name = _called(node)
         if name == "Symbol":
-            return bound[_symbol(node)]
-        return _checked(_FUNCTIONS[name]([_computed(item, bound) for item in node.args]))
+            return Fraction(bound[_symbol(node)])
+        return _checked(_FUNCTIONS[name], [_computed(item, bound) for item in node.args])
     raise ValueError(f"a formula holds {type(node).__name__}")
 
 
-def _checked(value: _Number) -> _Number:
-    if abs(value) > _MOST:
+_Function = Callable[[Sequence[Fraction]], Fraction | int]
+
+
+def _checked(function: _Function, values: Sequence[Fraction]) -> Fraction:
+    value = Fraction(function(values))
+    if abs(value) > _MOST or value.denominator > _MOST:
         raise ValueError("a formula gives a number that no size can have")
     return value
 
 
-def _power(values: Sequence[_Number]) -> _Number:
+def _power(values: Sequence[Fraction]) -> Fraction:
     base, exponent = values
-    if not isinstance(exponent, int) or abs(exponent) > _MOST_POWER:
+    if exponent.denominator != 1 or abs(exponent) > _MOST_POWER:
         raise ValueError("a formula holds a power that no size has")
-    return Fraction(base) ** exponent if exponent < 0 else base**exponent
+    return Fraction(base ** int(exponent))
 
 
-def _product(values: Sequence[_Number]) -> _Number:
-    out: _Number = 1
-    for value in values:
-        out = _checked(out * value)
-    return out
-
-
-_Function = Callable[[Sequence[_Number]], _Number]
 _FUNCTIONS: dict[str, _Function] = {
     "Integer": lambda values: values[0],
-    "Rational": lambda values: Fraction(values[0], values[1]) if len(values) > 1 else Fraction(values[0]),
-    "Add": lambda values: sum(values, start=0),
-    "Mul": _product,
+    "Rational": lambda values: values[0] / (values[1] if len(values) > 1 else 1),
+    "Add": sum,
+    "Mul": math.prod,
     "Pow": _power,
     "PowByNatural": _power,
     "FloorDiv": lambda values: values[0] // values[1],
     "CleanDiv": lambda values: values[0] // values[1],
     "CeilDiv": lambda values: -(-values[0] // values[1]),
-    "IntTrueDiv": lambda values: Fraction(values[0]) / Fraction(values[1]),
+    "IntTrueDiv": lambda values: values[0] / values[1],
     "TruncToInt": lambda values: math.trunc(values[0]),
     "FloorToInt": lambda values: math.floor(values[0]),
     "CeilToInt": lambda values: math.ceil(values[0]),
@@ -259,11 +262,11 @@ _FUNCTIONS: dict[str, _Function] = {
     "ceiling": lambda values: math.ceil(values[0]),
 }
 _OPERATORS: dict[type, _Function] = {
-    ast.Add: lambda values: values[0] + values[1],
+    ast.Add: sum,
     ast.Sub: lambda values: values[0] - values[1],
-    ast.Mult: lambda values: values[0] * values[1],
+    ast.Mult: math.prod,
     ast.FloorDiv: lambda values: values[0] // values[1],
-    ast.Div: lambda values: Fraction(values[0]) / Fraction(values[1]),
+    ast.Div: lambda values: values[0] / values[1],
     ast.Mod: lambda values: values[0] % values[1],
     ast.Pow: _power,
 }

@@ -214,8 +214,8 @@ class _Collector:
         sparse = [item.device for item in usages if not watch.is_dense(item)]
         if sparse:
             self.warnings.append(
-                f"{unicode_text(spec)} has less than {format_seconds(watch.MIN_KNOWN_S)} of samples, or samples too far apart, of "
-                f"{_first(sparse)}: whether it is busy is not known (give a sample at least every 15 min)"
+                f"{unicode_text(spec)} has less than {format_seconds(watch.MIN_KNOWN_S)} of samples, or samples too "
+                f"far apart, of {_first(sparse)}: whether it is busy is not known (give a sample at least every 15 min)"
             )
 
     def _use(self, history: Any, spec: str, device: str) -> Usage | None:

@@ -22,7 +22,15 @@ _WIDER = {
 }  # fmt: skip
 _ACTIVATION_BYTES = {"fp64": 8.0, "fp32": 4.0, "tf32": 4.0, "fp16": 2.0, "bf16": 2.0, "int8": 1.0, "fp8": 1.0}
 _WEIGHT_BYTES = {"int4": 0.5, "fp4": 0.5}
+_NO_RATE = 1e12  # of a device whose facts give none: its own measurements must tell
+_USUAL_BANDWIDTH = 5e10
+_CORE_BYTES_PER_S = 1.2e10  # what one core of a server draws by itself; a few of them draw more than their part
 _WEIGHT_ONLY = {"int4": "fp16", "fp4": "fp8"}  # the precision of what such weights are multiplied with
+
+
+def sums(places: npt.NDArray[np.intp], values: Array, number: int) -> Array:
+    """Return, for each place, the sum of the values that belong there."""
+    return np.bincount(places, values, number).astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,8 @@ class Ops:
         ]
         table = np.array(rows, dtype=np.float64).reshape(-1, 7)
         kind = table[:, 0].astype(np.intp)
-        return cls(kind, *(table[:, place] for place in range(1, 7)), samples=profile.samples_count)
+        count, flops, weights, read, write, bits = (table[:, place] for place in range(1, 7))
+        return cls(kind, count, flops, weights, read, write, bits, profile.samples_count)
 
 
 _LATEST: dict[int, tuple[Profile, Ops]] = {}  # by identity: a profile is large, and comparing two is slow
@@ -104,7 +113,8 @@ class Case:
         rates = self.chip.peak_flops
         while name not in rates and name in _WIDER:
             name = _WIDER[name]
-        return max(rates.get(name, 0.0), 1e6) * self.portion
+        slowest = min(rates.values(), default=_NO_RATE)  # a device without a wider unit does it in what it has
+        return (rates.get(name) or slowest) * self.portion
 
     @property
     def computed_in(self) -> str:
@@ -115,10 +125,10 @@ class Case:
     @property
     def bandwidth(self) -> float:
         """Bytes a second between the device and its memory."""
-        portion = self.portion
-        if self.chip.kind is DeviceKind.CPU and portion < 1:
-            portion = min(1.0, portion * 2)  # a few cores draw more than their part of a socket's memory
-        return (self.chip.bandwidth_bytes_per_s or 5e10) * portion
+        whole = self.chip.bandwidth_bytes_per_s or _USUAL_BANDWIDTH
+        if self.cores is not None and self.chip.kind is DeviceKind.CPU:
+            return min(whole, max(whole * self.portion, self.cores * _CORE_BYTES_PER_S))
+        return whole * self.portion
 
     @property
     def activation_bytes(self) -> float:

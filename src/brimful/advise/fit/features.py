@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from brimful.advise.fit.case import KINDS, Array, Case
+from brimful.advise.fit.case import KINDS, Array, Case, sums
 from brimful.advise.fit.physics import Terms, Times
 from brimful.model.hardware import DeviceKind
 from brimful.model.work import Mode, OpKind
@@ -54,10 +54,11 @@ NAMES = (
 def features(cases: Sequence[Case], found: Terms, taken: Times) -> Array:
     """Return a row for each case, a column for each of NAMES."""
     number = found.cases
-    whole = np.bincount(found.case, taken.row_s, number) + 1e-30
+    whole = sums(found.case, taken.row_s, number) + 1e-30
 
     def total(values: Array, where: npt.NDArray[np.bool_] | None = None) -> Array:
-        return np.bincount(found.case, values if where is None else values * where, number)
+        out: Array = sums(found.case, values if where is None else values * where, number)
+        return out
 
     columns = [total(taken.row_s, found.kind == place) / whole for place in range(len(KINDS))]
     columns += [total(part) / whole for part in taken.parts]
@@ -75,7 +76,8 @@ def features(cases: Sequence[Case], found: Terms, taken: Times) -> Array:
         columns.append(np.where(number_of > 0.5, np.log((moved + 1) / cache), np.nan))
     columns += [np.log([float(case.batch) for case in cases]), np.log(whole)]
     columns += [np.array(column, dtype=np.float64) for column in zip(*map(_settings, cases), strict=True)]
-    return np.stack(columns, axis=1)
+    table: Array = np.stack(columns, axis=1)
+    return table
 
 
 def _bandwidths(cases: Sequence[Case]) -> Array:

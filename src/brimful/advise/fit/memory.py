@@ -10,7 +10,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import field, replace
 
-from brimful.advise.fit.training_memory import Training, gradient_bytes, kept_activation_bytes, state_bytes, weight_bytes
+from brimful.advise.fit.training_memory import (
+    Training,
+    gradient_bytes,
+    kept_activation_bytes,
+    state_bytes,
+    weight_bytes,
+)
 from brimful.costs.profile import PLAIN_BYTES
 from brimful.costs.transformer import activation_elements, kv_cache_elements, matrix_parameters
 from brimful.model.hardware import DeviceKind, Precision
@@ -44,11 +50,13 @@ _SMALL_BYTES = 12 * 1024 * MIB  # devices up to here have few multiprocessors, a
 _SMALL_RUNTIME = 350 * MIB
 
 # Scratch of matrix and convolution libraries (cuBLAS takes 32 MiB on Hopper, 8 MiB else, by PyTorch's default; cuDNN
-# more for some convolutions), and what an allocator cannot use between live blocks: a twentieth of what comes and goes.
+# more for some convolutions), and what an allocator cannot use between live blocks: a twentieth of what comes and goes,
+# a tenth while training (on an H200, PyTorch 2.11 reserved 0.2 to 5 GiB more than 7 to 50 GiB that it used).
 # Tokens that a server passes at once: vLLM's and TensorRT-LLM's default on large devices.
 CHUNK_TOKENS = 8192
 _SCRATCH_BYTES = 64 * MIB
 _UNUSABLE_SHARE = 0.05
+_UNUSABLE_IN_TRAINING_SHARE = 0.10
 
 
 @noun
@@ -135,6 +143,7 @@ def _need(
     states: int = 0,
 ) -> Need:
     missing = {}
+    unusable = _UNUSABLE_IN_TRAINING_SHARE if gradients else _UNUSABLE_SHARE
     if weights is None:
         missing["weights_bytes"] = "the profile does not say how many weights there are"
     if activations is None:
@@ -145,7 +154,7 @@ def _need(
         kv_cache_bytes=cache,
         gradients_bytes=gradients,
         optimizer_bytes=states,
-        workspace_bytes=round(_SCRATCH_BYTES + _UNUSABLE_SHARE * ((activations or 0) + cache)),
+        workspace_bytes=round(_SCRATCH_BYTES + unusable * ((activations or 0) + cache)),
         runtime_bytes=runtime_bytes(setup.kind, setup.usable_bytes),
         split=setup.split,
         missing=missing,
@@ -195,7 +204,7 @@ def inference_activation_bytes(profile: Profile, precision: Precision, batch: in
 
 
 def _cache_bytes(t: Transformer | None, setup: Setup, batch: int) -> int:
-    """Return the bytes of keys and values on one device: heads are shared out, one a device at least; a latent is not."""
+    """Return the bytes of keys and values on one device: heads are shared out, one at least; a latent is not."""
     if t is None or not setup.context:
         return 0
     precision = setup.kv_precision

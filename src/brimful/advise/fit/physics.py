@@ -1,9 +1,10 @@
 """How long a pass takes, from the roofline of each of its operations and a few learned efficiencies.
 
-An operation takes what the slower of its arithmetic and its traffic takes, each at a learned share of the device's peak,
-and a fixed time on top. The logarithms of these three are sums over what describes the case (its class of device, its
-engine, its precision, its layout, its architecture, its chip), so a combination that nobody measured is still the sum of
-parts that somebody did. A pass is the sum of its operations, or what the host needs to start them, if that is longer.
+An operation takes what the slower of its arithmetic and its traffic takes, each at a learned share of the device's
+peak, and a fixed time on top. The logarithms of these three are sums over what describes the case (its class of device,
+its engine, its precision, its layout, its architecture, its chip), so a combination that nobody measured is still the
+sum of parts that somebody did. A pass is the sum of its operations, or what the host needs to start them, if that is
+longer.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from brimful.advise.fit.case import KINDS, Array, Case
+from brimful.advise.fit.case import KINDS, Array, Case, sums
 from brimful.model.hardware import Chip, DeviceKind
 from brimful.model.work import Mode, OpKind
 
@@ -28,6 +29,7 @@ START = np.concatenate([np.full(len(KINDS), 0.4), np.full(len(KINDS), 0.4), np.f
 PHASES = ("prefill", "decode")  # of a language model: hardware works quite differently in the two
 
 _COMPUTE = {OpKind.CONV, OpKind.GROUPED, OpKind.MATMUL, OpKind.ATTENTION, OpKind.RECURRENT}
+COMPUTED = np.array([kind in _COMPUTE for kind in KINDS])
 _ON_VECTORS = np.array([kind not in _COMPUTE for kind in KINDS])
 
 
@@ -73,8 +75,8 @@ def terms(cases: Sequence[Case]) -> Terms:
             )
         )
         extra[place] = _exchange_s(case)
-    columns = [np.concatenate(column) for column in zip(*rows, strict=True)] if rows else [np.zeros(0)] * 5
-    return Terms(columns[0], columns[1], *columns[2:], extra_s=extra, cases=len(cases))
+    whose, kind, count, compute_s, traffic_s = (np.concatenate(column) for column in zip(*rows, strict=True))
+    return Terms(whose, kind, count, compute_s, traffic_s, extra, len(cases))
 
 
 _EXCHANGE_START_S = 8e-6  # one small all-reduce inside a machine
@@ -98,18 +100,18 @@ def times(found: Terms, parameters: Array) -> Times:
     arithmetic = found.compute_s * np.exp(own[rows, found.kind])
     traffic = found.traffic_s * np.exp(own[rows, width + found.kind])
     fixed = np.exp(own[rows, 2 * width + found.kind])
-    row_s = (_slower(arithmetic, traffic) + fixed) * found.count
-    device = np.bincount(found.case, row_s, found.cases) + found.extra_s
-    host = np.bincount(found.case, found.count, found.cases) * np.exp(parameters[:, HOST])
-    log_s = np.log(_slower(device, host) + 1e-30) + parameters[:, WHOLE]
+    row_s = (slower(arithmetic, traffic) + fixed) * found.count
+    device = sums(found.case, row_s, found.cases) + found.extra_s
+    host = sums(found.case, found.count, found.cases) * np.exp(parameters[:, HOST])
+    log_s = np.log(slower(device, host) + 1e-30) + parameters[:, WHOLE]
     return Times(log_s, row_s, (arithmetic * found.count, traffic * found.count, fixed * found.count))
 
 
-def _slower(one: Array, other: Array) -> Array:
+def slower(one: Array, other: Array) -> Array:
     """Return the larger of two, rounded off where they are alike."""
     most = np.maximum(np.maximum(one, other), 1e-300)
-    slower: Array = most * ((one / most) ** SHARP + (other / most) ** SHARP) ** (1 / SHARP)
-    return slower
+    longer: Array = most * ((one / most) ** SHARP + (other / most) ** SHARP) ** (1 / SHARP)
+    return longer
 
 
 # --- what describes a case ---
@@ -146,8 +148,8 @@ def _best_isa(chip: Chip) -> str:
     return next((name for name in _ISAS if name in chip.isa), "none")
 
 
-# What a compute unit of each architecture draws at a GHz where power does not hold it back: watts / (units x GHz) of its
-# least limited large part. A part far below that cannot keep its clock in dense work, whatever its datasheet says.
+# What a compute unit of each architecture draws at a GHz where power does not hold it back: watts / (units x GHz) of
+# its least limited large part. A part far below that cannot keep its clock in dense work, whatever its datasheet says.
 _FREE_WATTS = {
     "Pascal sm60": 3.6, "Pascal sm61": 5.2, "Volta sm70": 2.45, "Turing sm75": 2.2, "Ampere sm80": 2.6,
     "Ampere sm86": 2.5, "Ada sm89": 1.4, "Hopper sm90": 2.7, "Blackwell sm100": 3.4, "Blackwell Ultra sm103": 3.4,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from brimful.advise.fit.case import Array, Case
 from brimful.advise.fit.features import features
-from brimful.advise.fit.physics import START, Terms, Times, levels, slopes, terms, times
+from brimful.advise.fit.physics import START, WIDTH, Terms, Times, levels, slopes, terms, times
 from brimful.advise.fit.trees import Trees
 
 
@@ -22,10 +22,8 @@ class Predictor:
     own_trees: Trees | None = None  # for devices that were seen: what is particular to them
     devices: tuple[str, ...] = ()
 
-    def log_s(self, cases: Sequence[Case]) -> Array:
-        """Return the logarithm of the seconds that each case takes."""
-        if not cases:
-            return np.zeros(0)
+    def log_s(self, cases: Sequence[Case]) -> tuple[Array, tuple[Terms, Times]]:
+        """Return the logarithm of the seconds that each case takes, and what physics alone says of it."""
         found, taken = self.physics(cases)
         out = taken.log_s
         rows = features(cases, found, taken)
@@ -36,18 +34,27 @@ class Predictor:
             seen = ~np.isnan(place)
             if seen.any():
                 out = out + np.where(seen, self.own_trees(np.column_stack([rows, place])), 0.0)
-        return out
+        return out, (found, taken)
 
     def physics(self, cases: Sequence[Case]) -> tuple[Terms, Times]:
         """Return the operations of cases and what physics alone says of them."""
         found = terms(cases)
-        parameters = np.tile(START, (len(cases), 1))
+        parameters = np.empty((len(cases), WIDTH))
+        known: dict[tuple[tuple[str, float], ...], Array] = {}
         for place, case in enumerate(cases):
-            for name, weight in described(case):
-                vector = self.vectors.get(name)
-                if vector is not None:
-                    parameters[place] += weight * vector
+            key = tuple(described(case))
+            if key not in known:
+                known[key] = self._sum(key)
+            parameters[place] = known[key]
         return found, times(found, parameters)
+
+    def _sum(self, parts: Iterable[tuple[str, float]]) -> Array:
+        total = START.copy()
+        for name, weight in parts:
+            vector = self.vectors.get(name)
+            if vector is not None:
+                total += weight * vector
+        return total
 
     def _place(self, case: Case) -> float:
         name = case.chip.model

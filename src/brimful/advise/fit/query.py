@@ -10,6 +10,12 @@ from brimful.model.hardware import Chip, DeviceKind
 from brimful.model.noun import Noun, noun, unknown
 from brimful.model.work import Mode, Profile
 
+# What people write, and what it is called here.
+_ENGINES = {"pytorch": "torch", "trt": "tensorrt", "ort": "onnxruntime", "ov": "openvino", "trt-llm": "trtllm",
+            "tensorrt-llm": "trtllm", "tf": "tensorflow", "neuronx": "neuron", "tensorflow-lite": "tflite"}  # fmt: skip
+_PRECISIONS = {"float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16", "amp": "fp16-amp",
+               "mixed": "fp16-amp", "nvfp4": "fp4", "mxfp4": "fp4", "i8": "int8", "float8": "fp8"}  # fmt: skip
+
 _NOT_SAID = "the query does not say"
 FILLED_BATCH = 64  # where throughput is asked for and no batch is given: most devices are full then
 STREAMED_SAMPLES = 8  # of a query of MLPerf's multi-stream scenario, since v2.0
@@ -64,21 +70,19 @@ class Plan:
 def engine_of(query: Query, chip: Chip) -> str:
     """Return the engine that a query means."""
     if query.engine:
-        return {"pytorch": "torch", "trt": "tensorrt", "ort": "onnxruntime", "ov": "openvino", "trt-llm": "trtllm",
-                "tensorrt-llm": "trtllm"}.get(query.engine.lower(), query.engine.lower())  # fmt: skip
+        return _ENGINES.get(query.engine.lower(), query.engine.lower())
     if chip.kind is DeviceKind.CPU:
         return "openvino" if chip.vendor in ("Intel", "AMD") else "onnxruntime"
-    return {DeviceKind.NEURON: "neuron", DeviceKind.GPU: "torch" if chip.vendor == "NVIDIA" else "torch"}.get(
-        chip.kind, "openvino" if chip.vendor == "Intel" else "torch"
-    )
+    if chip.kind is DeviceKind.NEURON:
+        return "neuron"
+    return "openvino" if chip.vendor == "Intel" and chip.kind is not DeviceKind.GAUDI else "torch"
 
 
 def precision_of(query: Query, chip: Chip) -> str:
     """Return the precision that a query means: what people use on such a device when they say nothing."""
     if query.precision:
         name = query.precision.lower().partition(",")[0]
-        return {"float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16", "amp": "fp16-amp",
-                "mixed": "fp16-amp", "nvfp4": "fp4", "mxfp4": "fp4", "i8": "int8", "float8": "fp8"}.get(name, name)  # fmt: skip
+        return _PRECISIONS.get(name, name)
     if chip.kind is DeviceKind.CPU:
         return "fp32"
     return "bf16" if chip.kind is DeviceKind.NEURON else "fp16"
@@ -88,9 +92,12 @@ def batch_of(query: Query) -> int:
     """Return the batch of one call."""
     if query.batch is not None:
         return query.batch
-    return {"multi-stream": STREAMED_SAMPLES, "offline": FILLED_BATCH, "throughput": FILLED_BATCH}.get(
-        query.scenario or "", FILLED_BATCH if query.mode is Mode.TRAINING else 1
-    )
+    return {
+        "multi-stream": STREAMED_SAMPLES,
+        "offline": FILLED_BATCH,
+        "server": FILLED_BATCH,
+        "throughput": FILLED_BATCH,
+    }.get(query.scenario or "", FILLED_BATCH if query.mode is Mode.TRAINING else 1)
 
 
 def generates(profile: Profile) -> bool:
@@ -124,7 +131,7 @@ def _case(query: Query, ops: Ops, chip: Chip, batch: int, *, scenario: str, spli
 
 
 def _generation(query: Query, profile: Profile, chip: Chip) -> Plan:
-    """A prompt is read once, then every further token is a pass of its own over a growing memory."""
+    """Plan a prompt that is read once, and a pass for every further token over a growing memory."""
     transformer = profile.transformer
     if transformer is None:
         raise ValueError("only a transformer generates")

@@ -23,6 +23,7 @@ from brimful.readers.huggingface.weights import Weights, beside
 from brimful.readers.tensor_headers import read_json
 
 _NAME = "config.json"
+_QUANTIZED = "hf_quant_config.json"  # where NVIDIA's ModelOpt says how it quantised
 _MOST_BYTES = 8_000_000  # of a configuration: the largest known, with a name for each of 21,000 classes, has 2 MB
 _LONGEST = 100_000_000  # tokens; and the most sequences of a batch
 _SEQUENCE = {True: 512, False: 128}  # of a decoder, of an encoder, when nobody says it
@@ -98,14 +99,24 @@ def _file(path: str) -> Path:
 
 
 def _raw(path: str) -> dict[str, Any]:
-    with _file(path).open("rb") as file:
+    raw = _object(_file(path))
+    beside = _file(path).parent / _QUANTIZED
+    if "quantization_config" not in raw and beside.is_file():
+        table = _object(beside).get("quantization")
+        if isinstance(table, dict):
+            raw["quantization_config"] = {"quant_method": "modelopt", **table}
+    return raw
+
+
+def _object(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size > _MOST_BYTES:
             raise ValueError(f"it has {size} bytes: no configuration is larger than {_MOST_BYTES}")
         start = file.read(1)
         if start not in (b"{", b" ", b"\n", b"\r", b"\t"):
             raise ValueError("it is no JSON object")
-        return read_json(start + file.read(_MOST_BYTES))
+        return read_json(start + file.read(_MOST_BYTES), constants=True)  # Python writes Infinity into some
 
 
 def _profile(path: str, asked: _Asked) -> Profile:

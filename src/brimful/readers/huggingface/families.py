@@ -35,6 +35,9 @@ OTHERWISE = {
     "zamba2": "some of its layers are Mamba's",
     "recurrent_gemma": "some of its layers are recurrent",
     "deepseek_v4": "its attention is compressed in ways that are not told here",
+    "deepseek_ref": "its attention is compressed in ways that are not told here",
+    "kimi_linear": "some of its layers have an attention of their own",
+    "nemotron-nas": "each of its layers has sizes of its own",
     "gemma3n_text": "its layers have several widths and share keys and values",
 }
 
@@ -58,6 +61,8 @@ def understood(raw: dict[str, Any], image: int | None = None) -> Found:
     c, notes = _inner(Config(raw))
     if c.family in OTHERWISE:
         raise BuiltOtherwiseError(f"a {c.family} has the usual sizes, and {OTHERWISE[c.family]}")
+    if c.items("block_configs"):
+        raise BuiltOtherwiseError("each of its layers has sizes of its own (block_configs)")
     measures, generic = _measured(c, image)
     if generic:
         notes = (*notes, f"the family {c.family or 'without a name'!r} is not known: read by its usual keys")

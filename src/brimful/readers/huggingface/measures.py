@@ -79,11 +79,7 @@ def with_experts(c: Config, m: Measures, inner: int | None = None) -> None:
     if count < 2:
         return
     layers = m["layers"]
-    first = min(c.count("first_k_dense_replace", default=0), layers)
-    step = max(1, c.count("decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_freq", default=1))
-    dense = len({item for item in c.items("mlp_only_layers") if isinstance(item, int) and 0 <= item < layers})
-    kinds = c.items("mlp_layer_types")
-    sparse = (layers - first) // step - dense if len(kinds) != layers else kinds.count("sparse")
+    sparse = _sparse(c, layers)
     shared = c.maybe("shared_expert_intermediate_size", "shared_intermediate_size")
     each = c.count("moe_intermediate_size", default=m["intermediate"] if inner is None else inner)
     m.update(
@@ -93,6 +89,20 @@ def with_experts(c: Config, m: Measures, inner: int | None = None) -> None:
         shared_intermediate=shared if shared is not None else c.count("n_shared_experts", default=0) * each,
         dense_layers=layers - max(0, sparse),
     )
+
+
+def _sparse(c: Config, layers: int) -> int:
+    """Return how many layers have experts, by whichever way the configuration says it."""
+    kinds = c.items("mlp_layer_types")
+    if len(kinds) == layers:
+        return kinds.count("sparse")
+    often = c.raw.get("moe_layer_freq")
+    if isinstance(often, list):  # one number a layer
+        return min(layers, sum(item not in (0, False, None) for item in often))
+    first = min(c.count("first_k_dense_replace", default=0), layers)
+    step = max(1, c.count("decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_freq", default=1))
+    dense = {item for item in c.items("mlp_only_layers") if isinstance(item, int) and 0 <= item < layers}
+    return (layers - first) // step - len(dense)
 
 
 def with_latent(c: Config, m: Measures) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from brimful.readers.onnx.messages import Info
 from brimful.readers.onnx.values import Misfit, Shape, checked
 
-_BATCH = re.compile(r"(n|b|bs|batch|unk__\d+|none|\?|)|.*batch.*", re.IGNORECASE)
+_BATCH = re.compile(r"(n|b|bs|batch|unk__\d+|none|\?|)|[\w-]*batch[\w-]*", re.IGNORECASE)
 _BATCH_ALIASES = ("batch", "batch_size", "bs", "n", "N")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_][A-Za-z0-9_.]*)|(//|[-+*/()]))")
@@ -73,7 +73,7 @@ class Dims:
         for name, size in given.items():
             if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= _MOST:
                 raise Unbound(f"the size {name} is to be {size!r:.40}, which no size can be", f"pass --dim {name}=1")
-            targets = [name] if name in self._places else self._parts(name) or self._batches(name)
+            targets = [name] if name in self._places else self._batches(name) or self._parts(name)
             if not targets:
                 raise self._stray(name)
             for target in targets:
@@ -108,8 +108,8 @@ class Dims:
     def _is_sum(self, name: str) -> bool:
         """Say whether a name is arithmetic over other names of the model."""
         parts = _NAME.findall(name)
-        others = self._places.keys() | self.bound.keys()
-        return name not in parts and bool(parts) and all(part in others for part in parts)
+        known = bool(parts) and all(part in self._places or part in self.bound for part in parts)
+        return known and name not in parts
 
     def _require_all(self) -> None:
         missing = [name for name in self._places if self.known(name) is None]

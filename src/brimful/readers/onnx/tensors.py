@@ -123,6 +123,8 @@ class _Fields:
         """Take one field."""
         number, wire, start, end = field
         if number == 1:
+            if end - start > 10 * MOST_RANK:
+                raise Damaged(f"a tensor has a list of dimensions of {end - start:,} bytes")
             self.shape.extend(packed_numbers(part, wire, start, end))
         elif number == 9 or number in _DATA_FIELDS:
             _add_span(self.spans, number, wire, start, end)

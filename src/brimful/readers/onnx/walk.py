@@ -20,7 +20,7 @@ from brimful.readers.onnx.values import Misfit, Open, Value, checked, constant
 from brimful.readers.onnx.wire import Damaged
 
 _MOST_VISITS = 200_000  # nodes run through, functions and their copies included
-_MOST_FOLDED = 20_000_000  # elements of shape arithmetic, in all
+_MOST_FOLDED = 4_000_000  # elements of shape arithmetic, in all
 _MOST_DEPTH = 48
 _PRODUCTS = frozenset((OpKind.CONV, OpKind.GROUPED, OpKind.MATMUL, OpKind.ATTENTION, OpKind.RECURRENT))
 _PARTIAL = frozenset((OpKind.COPY, OpKind.GATHER))

@@ -1,0 +1,223 @@
+"""Predictions for many queries at once: passes to seconds, seconds to calls, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from brimful.advise.fit.answer import COVERAGE, Foreseen
+from brimful.advise.fit.case import KINDS, Array, Case, sums
+from brimful.advise.fit.correct import Correction, Place
+from brimful.advise.fit.physics import COMPUTED, Terms, Times
+from brimful.advise.fit.predictor import Predictor
+from brimful.advise.fit.query import Plan, Query, plan
+from brimful.model.evidence import Interval
+from brimful.model.hardware import Chip, DeviceKind
+from brimful.model.work import Mode, OpKind, Profile
+
+Asked = tuple[Query, Profile, Chip]
+Measured = tuple[Query, Profile, Chip, float]
+_AT_ONCE = 2000  # queries whose operations are laid out together: more would cost memory and win nothing
+_SHOWN_KINDS = 3
+_WIDEST = (0.7, 0.7)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How far off predictions were where the truth was held back: half-widths of the logarithm at COVERAGE."""
+
+    widths: dict[str, tuple[float, float]]
+
+    def of(self, case: Case, *, known: bool) -> tuple[float, float]:
+        """Return by how much the logarithm may be too high and too low."""
+        seen = "known" if known else "unseen"
+        kind = case.chip.kind.value
+        engine = f"{seen} {kind} {case.engine}"
+        keys = (f"{engine} {case.scenario}", engine, f"{seen} {kind}", seen)
+        return next((self.widths[key] for key in keys if key in self.widths), _WIDEST)
+
+
+@dataclass(frozen=True)
+class Forecaster:
+    """The predictor with what is known of its errors, and what a user's measurements say of them."""
+
+    predictor: Predictor
+    spread: Spread
+    about: tuple[str, ...]  # what it was trained on, in words
+    correction: Correction | None = None
+    own_count: int = 0
+
+    def foresee(self, asked: Sequence[Asked]) -> list[Foreseen]:
+        """Return what each query would measure."""
+        out: list[Foreseen] = []
+        for start in range(0, len(asked), _AT_ONCE):
+            out += self._some(asked[start : start + _AT_ONCE])
+        return out
+
+    def corrected(self, measured: Sequence[Measured]) -> Forecaster:
+        """Return a forecaster that has learned from measurements: each a query and the seconds of one call."""
+        if not measured:
+            return self
+        asked = [item[:3] for item in measured]
+        plans = [plan(*item) for item in asked]
+        seconds = self._seconds(plans)
+        errors = np.log([item[3] for item in measured]) - np.log(seconds)
+        places = [self._place(item, each) for item, each in zip(asked, plans, strict=True)]
+        return replace(self, correction=Correction(places, errors), own_count=len(measured))
+
+    def _seconds(self, plans: Sequence[Plan]) -> Array:
+        cases = [part.case for each in plans for part in each.parts]
+        log_s, (found, _) = self.predictor.log_s(cases)
+        seconds = np.maximum(np.exp(log_s), _bounds(found, cases))
+        return _summed(plans, seconds)
+
+    def _place(self, asked: Asked, each: Plan) -> Place:
+        case = each.parts[-1].case
+        ops = case.ops
+        weight = ops.flops * ops.count + 50 * (ops.read + ops.write) * ops.count
+        mix = sums(ops.kind, weight, len(KINDS)) / max(weight.sum(), 1.0)
+        known = case.chip.model in self.predictor.devices
+        return Place(case.chip.model, case.engine, known, id(asked[1]), tuple(mix))
+
+    def _some(self, asked: Sequence[Asked]) -> list[Foreseen]:
+        plans = [plan(*item) for item in asked]
+        cases = [part.case for each in plans for part in each.parts]
+        log_s, (found, taken) = self.predictor.log_s(cases)
+        bounds = _bounds(found, cases)
+        seconds = np.maximum(np.exp(log_s), bounds)
+        totals, least = _summed(plans, seconds), _summed(plans, bounds)
+        shift, remaining = np.zeros(len(plans)), np.ones(len(plans))
+        if self.correction is not None:
+            places = [self._place(item, each) for item, each in zip(asked, plans, strict=True)]
+            shift, remaining = self.correction(places)
+        limits = _limits(found, taken, len(cases))
+        kinds = _kinds(found, taken, len(cases))
+        out, place = [], 0
+        for number, each in enumerate(plans):
+            main = max(range(len(each.parts)), key=lambda k: seconds[place + k] * each.parts[k].times)
+            scale = float(np.exp(shift[number]))
+            out.append(
+                self._foreseen(
+                    each,
+                    total=max(totals[number] * scale, least[number]),
+                    least=float(least[number]),
+                    narrowed=float(np.sqrt(remaining[number])),
+                    limited_by=limits[place + main],
+                    kinds=kinds[place + main],
+                    parts=tuple(max(seconds[place + k] * scale, bounds[place + k]) for k in range(len(each.parts))),
+                )
+            )
+            place += len(each.parts)
+        return out
+
+    def _foreseen(
+        self,
+        each: Plan,
+        *,
+        total: float,
+        least: float,
+        narrowed: float,
+        limited_by: str,
+        kinds: tuple[OpKind, ...],
+        parts: tuple[float, ...],
+    ) -> Foreseen:
+        case = each.parts[-1].case
+        known = case.chip.model in self.predictor.devices
+        low, high = (width * narrowed for width in self.spread.of(case, known=known))
+
+        def interval(mid: float, floor: float) -> Interval:
+            smallest = min(mid, max(mid * float(np.exp(-low)), floor))
+            return Interval(low=smallest, mid=mid, high=mid * float(np.exp(high)), coverage=COVERAGE)
+
+        latency = interval(total * 1e3, least * 1e3)
+        samples = each.batch * each.side_by_side * 1e3
+        rate = Interval(
+            low=samples / latency.high, mid=samples / latency.mid, high=samples / latency.low, coverage=COVERAGE
+        )
+        tokens: dict[str, Any] = {}
+        if len(each.parts) > 1:
+            tokens = {"first_token_ms": interval(parts[0] * 1e3, 0.0), "per_token_ms": interval(parts[1] * 1e3, 0.0)}
+        return Foreseen(
+            latency_ms=latency,
+            throughput_per_s=rate,
+            batch=each.batch,
+            engine=case.engine,
+            precision=case.precision,
+            layout=case.layout,
+            compiled=case.compiled,
+            limited_by=limited_by,
+            kinds=kinds,
+            roofline_ms=least * 1e3,
+            basis=self._basis(case, known=known),
+            **tokens,
+        )
+
+    def _basis(self, case: Case, *, known: bool) -> tuple[str, ...]:
+        device = f"{case.chip.model} was {'measured' if known else 'never measured: from its datasheet'}"
+        own = (f"{self.own_count} measurements of your own",) if self.own_count else ()
+        return (*self.about, device, *own)
+
+
+def _summed(plans: Sequence[Plan], seconds: Array) -> Array:
+    owner = np.repeat(np.arange(len(plans)), [len(each.parts) for each in plans])
+    times = np.array([part.times for each in plans for part in each.parts])
+    return sums(owner, seconds * times, len(plans))
+
+
+def _bounds(found: Terms, cases: Sequence[Case]) -> Array:
+    """Return the seconds that no device of these facts can beat: its arithmetic, or its weights, at full rate.
+
+    Traffic of activations is no bound, for engines fuse it away; weights that fit the cache are none either.
+    """
+    arithmetic: Array = sums(found.case, found.compute_s * found.count * COMPUTED[found.kind], found.cases)
+    faster = np.array([_fastest(case) for case in cases])
+    weights = np.array([_weights_s(case) for case in cases])
+    bound: Array = np.maximum(arithmetic / faster, weights)
+    return bound
+
+
+def _fastest(case: Case) -> float:
+    """How much more than the peak that counts a precision may reach by other means."""
+    peak = case.peak() / case.portion
+    if case.computed_in == "fp16" and case.chip.fast_fp16_flops:
+        return max(1.0, case.chip.fast_fp16_flops / peak)
+    if case.precision.startswith("fp32") and "tf32" in case.chip.peak_flops:
+        return max(1.0, case.chip.peak_flops["tf32"] / peak)
+    if case.computed_in == "int8" and case.chip.kind is DeviceKind.CPU and "int8" not in case.chip.peak_flops:
+        return 2.0
+    return (
+        1.25 if case.chip.kind is DeviceKind.CPU else 1.0
+    )  # a CPU of few busy cores clocks higher than its sheet says
+
+
+def _weights_s(case: Case) -> float:
+    ops = ops_weights(case)
+    if ops <= (case.chip.cache_bytes or 0):
+        return 0.0
+    passes = 3.0 if case.mode is Mode.TRAINING else 1.0
+    return passes * ops / case.split / case.bandwidth
+
+
+def ops_weights(case: Case) -> float:
+    """Return the bytes of weights that a pass reads."""
+    ops = case.ops
+    each = np.where(np.isnan(ops.weight_bits), case.weight_bytes, ops.weight_bits / 8)
+    return float((ops.weights * ops.count * each).sum())
+
+
+def _limits(found: Terms, taken: Times, number: int) -> list[str]:
+    """Say of each case what most of its time goes to."""
+    sums = np.stack([sums(found.case, part, number) for part in taken.parts] + [found.extra_s])
+    names = ("compute", "memory", "launch", "network")
+    return [names[place] for place in sums.argmax(axis=0)]
+
+
+def _kinds(found: Terms, taken: Times, number: int) -> list[tuple[OpKind, ...]]:
+    """Return the kinds of operations that cost most, the costliest first."""
+    flat = sums(found.case * len(KINDS) + found.kind, taken.row_s, number * len(KINDS))
+    table = flat.reshape(number, len(KINDS))
+    order = np.argsort(-table, axis=1)[:, :_SHOWN_KINDS]
+    return [tuple(KINDS[k] for k in row if table[i, k] > 0) for i, row in enumerate(order)]
