@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -49,18 +50,20 @@ _FILE = click.Path(path_type=Path)
 @click.option("--queries", type=_FILE, metavar="FILE", help="Answer each line of a file of queries.")
 @click.option("--explain", metavar="INSTANCE", help="Show one instance type in full.")
 @click.option("--html", type=_FILE, metavar="FILE", help="Write the answer as a page, with its chart.")
-@click.option("--top", type=int, default=10, show_default=True, metavar="COUNT", help="Rows to show.")
+@click.option("--top", type=int, metavar="COUNT", help="Rows to show. [default: 10; with --json all]")
 def command(session: Session, **options: Any) -> int:
     """Say which hardware a MODEL needs, what it costs, and how sure that is.
 
     MODEL is an ONNX file, a config.json of Hugging Face, a safetensors file, or a name such as timm:convnext_base.
     Everything is computed here, from the catalogue and what was published; nothing is rented or fetched.
     """
+    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):  # the matrices are small: threads only wait for each other
+        os.environ.setdefault(name, "1")
     if options["queries"] is not None:
         return _queries(session, options)
     if options["device"] is not None:
         return _one(session, options)
-    return 0
+    return _ranking(session, options)
 
 
 def _own(options: dict[str, Any]) -> Any:
@@ -111,4 +114,16 @@ def _one(session: Session, options: dict[str, Any]) -> int:
     for warning in found.warnings:
         session.warn(warning)
     session.answer(drawn.one_json(found) if session.as_json else drawn.one(found))
+    return 0
+
+
+def _ranking(session: Session, options: dict[str, Any]) -> int:
+    from brimful.advise.fit.request import read  # noqa: PLC0415
+    from brimful.report import fit_json  # noqa: PLC0415
+    from brimful.verbs.fit import fit  # noqa: PLC0415
+
+    found = fit(session.config, _model(options), read(options), _own(options), command=("brimful", *sys.argv[1:]))
+    for warning in found.warnings:
+        session.warn(warning)
+    session.answer(fit_json.text(found, options["top"] or 0))
     return 0

@@ -6,24 +6,31 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from brimful.advise.fit.answered import Line, Predicted, answered
+from brimful.advise.fit.arrivals import arrivals
 from brimful.advise.fit.forecasts import Forecasts, Question
+from brimful.advise.fit.places import Market
 from brimful.advise.fit.query import Query
+from brimful.advise.fit.rank import Outcome, rank
+from brimful.advise.fit.ranking import Fitting
 from brimful.advise.fit.request import Request
 from brimful.catalog import Catalog, load
 from brimful.config import Config
 from brimful.journal.write import Writer, new_run
-from brimful.model.evidence import Interval, Prediction, Source
-from brimful.model.hardware import Precision
+from brimful.model.errors import UsageError
 from brimful.model.noun import with_gaps
 from brimful.model.text import counted, readable_path
-from brimful.model.work import Profile, Setting
-from brimful.verbs.doctor import newest_price
+from brimful.model.work import Profile
 from brimful.verbs.fit_devices import Devices
 from brimful.verbs.fit_models import Models, is_file
 from brimful.verbs.fit_queries import Lookup, answers, measurements, read_lines, with_scenario
+from brimful.verbs.fit_record import Record
+
+_WRITTEN = 40  # rows whose predictions and offers are written down; the rest cite the catalogue and the model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +40,11 @@ class Model:
     path: str | None = None
     name: str | None = None
 
+    @property
+    def words(self) -> str:
+        """Return how a command names it."""
+        return f"--name {self.name}" if self.path is None else self.path
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Own:
@@ -40,6 +52,12 @@ class Own:
 
     device_facts: Path | None = None
     measured: Path | None = None
+
+    @property
+    def told(self) -> dict[str, str]:
+        """Return the files by what they are."""
+        given = {"device facts": self.device_facts, "own measurements": self.measured}
+        return {what: readable_path(path) for what, path in given.items() if path is not None}
 
 
 class Desk:
@@ -49,17 +67,16 @@ class Desk:
         self.catalog: Catalog = load(config.path("catalog_dir"))
         self.region = config.text("region") or "us-east-1"
         self.lookup = Lookup(Models(), Devices.of(self.catalog, self.region, own.device_facts))
-        self.forecasts = forecasts if forecasts is not None else _shipped()
+        self.forecasts: Forecasts = forecasts if forecasts is not None else _shipped()
         self.warnings: list[str] = []
-        self.own_count = 0
         if own.measured is not None:
             self._correct(own.measured)
 
     def _correct(self, path: Path) -> None:
         measured, wrong = measurements(path, self.lookup)
-        self.own_count = len(measured)
-        self.warnings += [f"{wrong[0]}"] if len(wrong) == 1 else []
-        if len(wrong) > 1:
+        if len(wrong) == 1:
+            self.warnings.append(wrong[0])
+        elif wrong:
             self.warnings.append(f"{counted(len(wrong), 'line')} cannot be used; the first: {wrong[0]}")
         self.forecasts = self.forecasts.corrected(measured)
 
@@ -71,11 +88,72 @@ class Desk:
             return models.sized(name, size, tokens, request.dims)
         return models.named(name, size, tokens)
 
+    def market(self, request: Request) -> Market:
+        """Return what can be rented in the region."""
+        found = [offer for offer in self.catalog.offers if offer.region == self.region]
+        if not found:
+            raise UsageError(
+                f"the catalogue has nothing of the region {self.region}",
+                why=f"it has {', '.join(sorted({offer.region for offer in self.catalog.offers}))}",
+                fix=f"brimful catalog refresh --region {self.region} fetches it; or name another one with --region",
+            )
+        return Market(
+            offers=found,
+            chips_of=self.lookup.devices.chips_of,
+            sheet=self.catalog.fitted,
+            operators=self.catalog.operators,
+            fits=self.catalog.model_fits,
+            times_ms=None if request.trace is None else _times_ms(Path(request.trace)),
+        )
+
 
 def _shipped() -> Forecasts:
     from brimful.verbs.forecast import load_forecaster  # noqa: PLC0415 - the model's file is read only when it is used
 
     return load_forecaster()
+
+
+def _times_ms(path: Path) -> npt.NDArray[np.float64]:
+    times: npt.NDArray[np.float64] = arrivals(read_lines(path), str(path)) * 1000
+    return times
+
+
+def fit(
+    config: Config,
+    model: Model,
+    request: Request,
+    own: Own | None = None,
+    *,
+    forecasts: Forecasts | None = None,
+    command: tuple[str, ...] = (),
+) -> Fitting:
+    """Rank everything that can be rented for a workload, and write what the answer rests on into a new run."""
+    own = own or Own()
+    desk = Desk(config, own, forecasts)
+    profile = desk.profile(model, request)
+    found = rank(profile, request, desk.market(request), desk.forecasts, model.words)
+    workload = request.workload(profile.model)
+    with Writer.create(config.path("run_dir"), new_run(version("brimful"), command)) as writer:
+        record = Record.begin(writer, desk.catalog, workload, profile, own.told)
+        written = _cited(found)
+        ranking = found.ranking(lambda row: record.row(row) if row.place.offer.instance in written else record.common)
+    return Fitting(
+        run=writer.run.run,
+        journal=readable_path(writer.directory),
+        model=profile.model,
+        workload=workload,
+        region=desk.region,
+        ranking=ranking,
+        warnings=tuple(desk.warnings),
+    )
+
+
+def _cited(found: Outcome) -> set[str]:
+    """Return the rows whose predictions are written down: the first ones, the candidates, the best of each kind."""
+    names = [*found.chosen.order[:_WRITTEN], *found.chosen.candidates[:_WRITTEN]]
+    for test in (lambda row: row.place.inside.is_cpu, lambda row: row.place.spare, lambda row: row.place.is_neuron):
+        names += [name for name in found.chosen.order if test(found.rows[name])][:1]
+    return set(names)
 
 
 def queries(
@@ -96,54 +174,25 @@ def predict(
     command: tuple[str, ...] = (),
 ) -> Predicted:
     """Return one prediction, for the device that the request names, and write it into a new run."""
-    desk = Desk(config, own or Own(), forecasts)
+    own = own or Own()
+    desk = Desk(config, own, forecasts)
     profile = desk.profile(model, request)
     there = desk.lookup.devices.device(request.device or "")
     query = _query(request, share=there.share, cores=there.cores)
     question: Question = (with_scenario(query, there.chip), profile, there.chip)
     told = desk.forecasts.foresee([question])[0]
-    answer = answered(question, told, (there.doubt,) if there.doubt else ())
     with Writer.create(config.path("run_dir"), new_run(version("brimful"), command)) as writer:
-        dated = newest_price(desk.catalog.offers).isoformat()
-        cited = (
-            writer.append(Source(what="catalogue", where="shipped and refreshed", dated=dated)),
-            writer.append(request.workload(profile.model)),
-            writer.append(profile),
-        )
-        prediction = Prediction(
-            workload=request.workload(profile.model),
-            device=there.chip.model,
-            setting=setting_of(told),
-            latency_ms=_plain(told.latency_ms),
-            throughput_per_s=_plain(told.throughput_per_s),
-            limited_by=told.limited_by,
-            basis=(*cited, *told.basis),
-        )
-        identity = writer.append(prediction)
-    answer = replace(answer, basis=(identity, *cited, *answer.basis))
+        record = Record.begin(writer, desk.catalog, request.workload(profile.model), profile, own.told)
+        cited = (record.prediction(there.chip.model, told), *record.common)
+    answer = answered(question, told, (there.doubt,) if there.doubt else ())
     return Predicted(
         profile.model,
         there.chip.model,
         writer.run.run,
         readable_path(writer.directory),
-        answer,
+        replace(answer, basis=(*cited, *answer.basis)),
         tuple(desk.warnings),
     )
-
-
-def _plain(told: Interval) -> Interval:
-    """Return the same interval in Python's own floats."""
-    return Interval(low=float(told.low), mid=float(told.mid), high=float(told.high), coverage=told.coverage)
-
-
-def setting_of(told: Any) -> Setting:
-    """Return the setting of what was foreseen, as the journal keeps it."""
-    base = told.precision.removesuffix("-amp")
-    known: dict[str, Any] = {"precision": Precision(base)} if base in tuple(Precision) else {}
-    if told.layout:
-        known["layout"] = told.layout
-    options = {"compiled": told.compiled} if told.compiled not in ("", "eager") else {}
-    return with_gaps(Setting, "the engine decides", engine=told.engine, batch=told.batch, options=options, **known)
 
 
 def _query(request: Request, *, share: float, cores: float | None) -> Query:

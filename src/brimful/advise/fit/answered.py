@@ -72,7 +72,7 @@ def answered(question: Question, told: Foreseen | Exception, notes: tuple[str, .
     if isinstance(told, Exception):
         return refused(told)
     query, profile, chip = question
-    tokens = {}
+    tokens: dict[str, Any] = {}
     if told.first_token_ms is not None and told.per_token_ms is not None:
         tokens = {"first_token_ms": float(told.first_token_ms.mid), "per_token_ms": float(told.per_token_ms.mid)}
     latency, rate = told.latency_ms, told.throughput_per_s

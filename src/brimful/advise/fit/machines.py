@@ -11,7 +11,9 @@ ChipsOf = Callable[[Offer], Iterable[Chip]]
 
 # The share of each vCPU that the price of a burstable type buys; above it credits run out (EC2 user guide, "Key
 # concepts for burstable performance instances"; t3a and t4g are as t3).
-_BASELINES = {"nano": 0.05, "micro": 0.10, "small": 0.20, "medium": 0.20, "large": 0.30, "xlarge": 0.40, "2xlarge": 0.40}  # fmt: skip
+_BASELINES = {
+    "nano": 0.05, "micro": 0.10, "small": 0.20, "medium": 0.20, "large": 0.30, "xlarge": 0.40, "2xlarge": 0.40,
+}  # fmt: skip
 _BASELINES_T2 = {**_BASELINES, "xlarge": 0.225, "2xlarge": 0.17}
 _BURSTABLE = frozenset({"t1", "t2", "t3", "t3a", "t4g"})
 _T1_BASELINE = 0.10

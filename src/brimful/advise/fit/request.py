@@ -65,7 +65,7 @@ class Request:
         scenario = {
             Load.ONLINE: Scenario.SERVER, Load.TRACE: Scenario.REPLAY, Load.OFFLINE: Scenario.OFFLINE,
         }.get(self.load)  # fmt: skip
-        arrivals = {"queries_per_s": self.queries_per_s, "total_count": self.total_count, "trace": self.trace}
+        arrivals: dict[str, Any] = {"queries_per_s": self.queries_per_s, "total_count": self.total_count, "trace": self.trace}
         known: dict[str, Any] = {"scenario": scenario, "data": self.data_text}
         dims = {**self.dims, **_said(self, "image_size", "sequence", "tokens_in", "tokens_out", "batch")}
         return Workload(
@@ -178,7 +178,7 @@ def _option(name: str) -> str:
 
 
 def _slo(said: Mapping[str, Any], load: Load) -> Slo:
-    known = {
+    known: dict[str, Any] = {
         "p50_ms": _milliseconds(said, "p50"),
         "p99_ms": _milliseconds(said, "p99"),
         "first_token_ms": _milliseconds(said, "ttft"),
