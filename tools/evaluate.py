@@ -167,7 +167,8 @@ def _probed(every: Sequence[Example], errors: Array) -> None:
         after.append(_median(errors[rest] - shift))
     print(
         f"with {_PROBES} models measured on the device ({len(after)} device and engine pairs): median of medians "
-        f"{np.median(before):.1%} before, {np.median(after):.1%} after; at most 10 %: {np.mean(np.array(after) <= 0.1):.0%}"
+        f"{np.median(before):.1%} before, {np.median(after):.1%} after; "
+        f"at most 10 %: {np.mean(np.array(after) <= 0.1):.0%}"
     )
 
 

@@ -1,8 +1,8 @@
-"""Measures queries with PyTorch where a GPU (or only a CPU) is: `python -m tools.measure_torch QUERIES.jsonl OUT.jsonl`.
+"""Measures queries with PyTorch: `python -m tools.measure_torch QUERIES.jsonl OUT.jsonl`, on a GPU if there is one.
 
 Needs timm. Each query is a model of timm with random weights, in evaluation mode, at its batch, precision and layout. A
-call is timed from an idle device to an idle device; the first calls are not counted; the mean of at least 1.5 seconds and
-ten calls is written, with the spread and what it ran on. What fails is written too, with the reason.
+call is timed from an idle device to an idle device; the first calls are not counted; the mean of at least 1.5 seconds
+and ten calls is written, with the median and what it ran on. What fails is written too, with the reason.
 """
 
 from __future__ import annotations
