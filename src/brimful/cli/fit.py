@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from brimful.cli.session import Session, verb
-from brimful.model.errors import UsageError
+from brimful.model.errors import StorageError, UsageError
+from brimful.model.text import readable_path
 
 _FILE = click.Path(path_type=Path)
 
@@ -119,11 +120,33 @@ def _one(session: Session, options: dict[str, Any]) -> int:
 
 def _ranking(session: Session, options: dict[str, Any]) -> int:
     from brimful.advise.fit.request import read  # noqa: PLC0415
-    from brimful.report import fit_json  # noqa: PLC0415
+    from brimful.report import fit as drawn  # noqa: PLC0415
+    from brimful.report import fit_html, fit_json  # noqa: PLC0415
     from brimful.verbs.fit import fit  # noqa: PLC0415
 
-    found = fit(session.config, _model(options), read(options), _own(options), command=("brimful", *sys.argv[1:]))
+    request, top = read(options), options["top"]
+    found = fit(
+        session.config,
+        _model(options),
+        request,
+        _own(options),
+        explained=options["explain"],
+        command=("brimful", *sys.argv[1:]),
+    )
     for warning in found.warnings:
         session.warn(warning)
-    session.answer(fit_json.text(found, options["top"] or 0))
+    if options["html"] is not None:
+        _write(options["html"], fit_html.page(found))
+    session.answer(fit_json.text(found, top or 0) if session.as_json else drawn.text(found, top or drawn.ROWS))
     return 0
+
+
+def _write(path: Path, page: str) -> None:
+    try:
+        path.write_text(page, "utf-8")
+    except OSError as error:
+        raise StorageError(
+            f"the page {readable_path(path)} cannot be written",
+            why=error.strerror or str(error),
+            fix="name a file in a folder that is there and can be written",
+        ) from error

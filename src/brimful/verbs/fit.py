@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from brimful.advise.fit.answered import Line, Predicted, answered
 from brimful.advise.fit.arrivals import arrivals
+from brimful.advise.fit.explain import explain
 from brimful.advise.fit.forecasts import Forecasts, Question
 from brimful.advise.fit.places import Market
 from brimful.advise.fit.query import Query
@@ -125,13 +126,18 @@ def fit(
     own: Own | None = None,
     *,
     forecasts: Forecasts | None = None,
+    explained: str | None = None,
     command: tuple[str, ...] = (),
 ) -> Fitting:
-    """Rank everything that can be rented for a workload, and write what the answer rests on into a new run."""
+    """Rank everything that can be rented for a workload, and write what the answer rests on into a new run.
+
+    `explained` names an instance type to tell of in full.
+    """
     own = own or Own()
     desk = Desk(config, own, forecasts)
     profile = desk.profile(model, request)
-    found = rank(profile, request, desk.market(request), desk.forecasts, model.words)
+    found = rank(profile, request, desk.market(request), desk.forecasts, model.words, explained and explained.lower())
+    told = explain(found, found.memory, explained) if explained else None
     workload = request.workload(profile.model)
     with Writer.create(config.path("run_dir"), new_run(version("brimful"), command)) as writer:
         record = Record.begin(writer, desk.catalog, workload, profile, own.told)
@@ -144,6 +150,8 @@ def fit(
         workload=workload,
         region=desk.region,
         ranking=ranking,
+        explained=told,
+        missing={} if told is not None else {"explained": "nothing was to be explained"},
         warnings=tuple(desk.warnings),
     )
 

@@ -153,4 +153,3 @@ def _told(verdict: Supported) -> str:
         share = f" ({verdict.leaves_share:.0%} of the {'time' if verdict.share_of == 'time' else 'arithmetic'})"
     reason = verdict.reason if "compile to know" in verdict.reason else f"compile to know: {verdict.reason}"
     return f"{reason}{share}"
-

@@ -65,7 +65,11 @@ class Request:
         scenario = {
             Load.ONLINE: Scenario.SERVER, Load.TRACE: Scenario.REPLAY, Load.OFFLINE: Scenario.OFFLINE,
         }.get(self.load)  # fmt: skip
-        arrivals: dict[str, Any] = {"queries_per_s": self.queries_per_s, "total_count": self.total_count, "trace": self.trace}
+        arrivals: dict[str, Any] = {
+            "queries_per_s": self.queries_per_s,
+            "total_count": self.total_count,
+            "trace": self.trace,
+        }
         known: dict[str, Any] = {"scenario": scenario, "data": self.data_text}
         dims = {**self.dims, **_said(self, "image_size", "sequence", "tokens_in", "tokens_out", "batch")}
         return Workload(
