@@ -35,7 +35,8 @@ table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font
 th,td{padding:.3rem .6rem .3rem 0;text-align:right;border-bottom:1px solid #e5e7eb;vertical-align:top}
 th:nth-child(2),td:nth-child(2),th:last-child,td:last-child{text-align:left}td small{color:#6b7280}
 svg{width:100%;height:auto}code{background:#f3f4f6;padding:.1rem .3rem;overflow-wrap:anywhere}
-.scroll{overflow-x:auto}.basis{color:#6b7280;font-size:12px;overflow-wrap:anywhere}tr.set td:nth-child(2){font-weight:600}
+.scroll{overflow-x:auto}
+.basis{color:#6b7280;font-size:12px;overflow-wrap:anywhere}tr.set td:nth-child(2){font-weight:600}
 @media (prefers-color-scheme:dark){body{color:#e5e7eb;background:#111827}th,td{border-color:#374151}
 code{background:#1f2937}svg text{fill:#d1d5db!important}svg .grid{stroke:#374151!important}}
 """
@@ -142,8 +143,8 @@ def _chart(dots: Sequence[_Dot]) -> str:
     up, up_marks = _axis(costs, _HEIGHT - _BOTTOM, _TOP)
     best = [dots[place] for place in front([(dot.x[1], dot.y[1]) for dot in dots])]
     has_waits = dots[0].answer.latency_p99_ms is not None
-    parts = [f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="cost against latency" '
-             'font-family="system-ui,sans-serif" font-size="12">']  # fmt: skip
+    view = f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="cost against latency"'
+    parts = [f'{view} font-family="system-ui,sans-serif" font-size="12">']
     for value in across_marks:
         x = across(value)
         parts.append(_line(x, _TOP, x, _HEIGHT - _BOTTOM) + _label(x, _HEIGHT - _BOTTOM + 18, _ms(value), "middle"))
@@ -198,7 +199,8 @@ def _label(x: float, y: float, words: str, anchor: str) -> str:
 
 def _legend(found: Fitting) -> str:
     sorts = {dot.sort for dot in _dots(found.ranking.answers[:_MOST_DOTS])}
-    dots = [f'<span style="color:{colour}">&#9679;</span> {words}' for sort, (colour, words) in _COLOURS.items() if sort in sorts]  # fmt: skip
+    known = [pair for sort, pair in _COLOURS.items() if sort in sorts]
+    dots = [f'<span style="color:{colour}">&#9679;</span> {words}' for colour, words in known]
     return " &nbsp; ".join(dots) + " &nbsp; bars: 80 % intervals of the first answers; dashes: beaten by none in both"
 
 
@@ -217,6 +219,7 @@ def _table(answers: Sequence[Ranked], candidates: set[str]) -> str:
 def _cells(number: int, answer: Ranked) -> tuple[str, ...]:
     time = answer.latency_p99_ms if answer.latency_p99_ms is not None else answer.call_ms
     notes = "".join(f"<br><small>{escape(note)}</small>" for note in (answer.support, *answer.notes) if note)
+    how = escape(f"{answer.device}, {answer.setting}; {answer.why}; limited by {answer.limited_by}")
     basis = escape(" ".join(item.rpartition("/")[2] for item in answer.basis))
     return (
         str(number),
@@ -228,8 +231,7 @@ def _cells(number: int, answer: Ranked) -> tuple[str, ...]:
         rate(answer.throughput_per_s),
         "" if answer.utilization is None else f"{answer.utilization:.0%}",
         "?" if answer.watts is None else f"{answer.watts:,.0f}",
-        f"{escape(answer.device)}, {escape(answer.setting)}; {escape(answer.why)}; limited by {escape(answer.limited_by)}"
-        f'{notes} <small class="basis">records {basis}</small>',
+        f'{how}{notes} <small class="basis">records {basis}</small>',
     )
 
 

@@ -158,10 +158,15 @@ def fit(
 
 def _cited(found: Outcome) -> set[str]:
     """Return the rows whose predictions are written down: the first ones, the candidates, the best of each kind."""
-    names = [*found.chosen.order[:_WRITTEN], *found.chosen.candidates[:_WRITTEN]]
-    for test in (lambda row: row.place.inside.is_cpu, lambda row: row.place.spare, lambda row: row.place.is_neuron):
-        names += [name for name in found.chosen.order if test(found.rows[name])][:1]
-    return set(names)
+    names = {*found.chosen.order[:_WRITTEN], *found.chosen.candidates[:_WRITTEN]}
+    seen: set[str] = set()
+    for name in found.chosen.order:
+        place = found.rows[name].place
+        sort = "share" if place.spare else place.kind.value
+        if sort not in seen:
+            seen.add(sort)
+            names.add(name)
+    return names
 
 
 def queries(
