@@ -197,7 +197,7 @@ def foresee(units: Iterable[Unit], profile: Profile, request: Request, forecasts
         for cores in nodes:
             for size in sizes:
                 wanted.setdefault(_place(unit, way, cores, size), _question(unit, way, cores, size, profile, request))
-    told = dict(zip(wanted, forecasts.foresee(list(wanted.values())), strict=True))
+    told = dict(zip(wanted, forecasts.foresee(list(wanted.values())), strict=True)) if wanted else {}
     for unit, way, nodes, sizes in plans:
         calls = _rising([_call(unit, way, nodes, size, told) for size in sizes])
         found.tables.setdefault(unit.key, []).append(Table(unit, way, calls))
