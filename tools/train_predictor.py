@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from brimful.advise.fit.foresee import seen_as
 from brimful.advise.fit.model import arrays_of
 from brimful.catalog.predictor import FILE, save
 from tools.fit_data import rows
@@ -45,6 +46,7 @@ def main() -> None:
     card = {
         **names,
         "spread": widths(few, unseen, "unseen") | widths(few, known, "known"),
+        "seen": sorted({seen_as(item.case) for item in learned}),
         "about": [f"{len(learned):,} published measurements"],
         "trained_on": f"{datetime.now(UTC):%Y-%m-%d}",
         "sources": Counter(item.row.source.partition(":")[0].partition("-")[0] for item in learned),

@@ -18,7 +18,7 @@ from brimful.advise.fit.physics import HOST, SHARP, START, WHOLE, WIDTH, Terms, 
 from brimful.advise.fit.predictor import described
 
 _COSTS = {"class": 0.05, "engine": 0.5, "phase": 0.5, "precision": 1.5, "isa": 1.5, "layout": 1.0, "mode": 1.0,
-          "scenario": 1.0, "maker": 10.0, "architecture": 8.0, "chip": 15.0, "slope": 10.0}  # fmt: skip
+          "scenario": 1.0, "maker": 10.0, "architecture": 8.0, "chip": 15.0, "slope": 5.0}  # fmt: skip
 _ONLY_WHOLE = ("scenario",)
 _CHIP_ONLY = ("chip", "architecture", "maker")
 _KINDS = len(KINDS)

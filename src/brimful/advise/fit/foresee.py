@@ -47,6 +47,7 @@ class Forecaster:
     predictor: Predictor
     spread: Spread
     about: tuple[str, ...]  # what it was trained on, in words
+    seen: frozenset[str] = frozenset()  # `device|engine` of what was trained on
     correction: Correction | None = None
     own_count: int = 0
 
@@ -79,7 +80,7 @@ class Forecaster:
         ops = case.ops
         weight = ops.flops * ops.count + 50 * (ops.read + ops.write) * ops.count
         mix = sums(ops.kind, weight, len(KINDS)) / max(weight.sum(), 1.0)
-        known = case.chip.model in self.predictor.devices
+        known = self._known(case)
         return Place(case.chip.model, case.engine, known, id(asked[1]), tuple(mix))
 
     def _some(self, asked: Sequence[Asked]) -> list[Foreseen]:
@@ -125,7 +126,7 @@ class Forecaster:
         parts: tuple[float, ...],
     ) -> Foreseen:
         case = each.parts[-1].case
-        known = case.chip.model in self.predictor.devices
+        known = self._known(case)
         low, high = (width * narrowed for width in self.spread.of(case, known=known))
 
         def interval(mid: float, floor: float) -> Interval:
@@ -155,10 +156,20 @@ class Forecaster:
             **tokens,
         )
 
+    def _known(self, case: Case) -> bool:
+        """Say whether somebody measured this device with this engine."""
+        return seen_as(case) in self.seen
+
     def _basis(self, case: Case, *, known: bool) -> tuple[str, ...]:
-        device = f"{case.chip.model} was {'measured' if known else 'never measured: from its datasheet'}"
+        told = f"measured with {case.engine}" if known else f"never measured with {case.engine}: from its datasheet"
+        device = f"{case.chip.model} was {told}"
         own = (f"{self.own_count} measurements of your own",) if self.own_count else ()
         return (*self.about, device, *own)
+
+
+def seen_as(case: Case) -> str:
+    """Return under which name a case counts as measured."""
+    return f"{case.chip.model}|{case.engine}"
 
 
 def _summed(plans: Sequence[Plan], seconds: Array) -> Array:
@@ -210,9 +221,9 @@ def ops_weights(case: Case) -> float:
 
 def _limits(found: Terms, taken: Times, number: int) -> list[str]:
     """Say of each case what most of its time goes to."""
-    sums = np.stack([sums(found.case, part, number) for part in taken.parts] + [found.extra_s])
+    parts = np.stack([sums(found.case, part, number) for part in taken.parts] + [found.extra_s])
     names = ("compute", "memory", "launch", "network")
-    return [names[place] for place in sums.argmax(axis=0)]
+    return [names[place] for place in parts.argmax(axis=0)]
 
 
 def _kinds(found: Terms, taken: Times, number: int) -> list[tuple[OpKind, ...]]:

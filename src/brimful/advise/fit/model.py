@@ -45,7 +45,7 @@ def forecaster(arrays: Arrays, card: Mapping[str, Any]) -> Forecaster:
     vectors = dict(zip(card["levels"], arrays["vectors"].astype(np.float64), strict=True))
     predictor = Predictor(vectors, _trees(arrays, card, "trees"), _trees(arrays, card, "own"), tuple(card["devices"]))
     widths = {name: (float(low), float(high)) for name, (low, high) in card["spread"].items()}
-    return Forecaster(predictor, Spread(widths), tuple(card["about"]))
+    return Forecaster(predictor, Spread(widths), tuple(card["about"]), frozenset(card["seen"]))
 
 
 def _trees(arrays: Arrays, card: Mapping[str, Any], label: str) -> Trees | None:

@@ -169,7 +169,9 @@ def slopes(chip: Chip) -> Mapping[str, float]:
             found[f"watts {family}"] = min(0.0, math.log(density / free))
         elif chip.kind is DeviceKind.CPU:
             found[f"watts {family}"] = math.log(density / 2.0)
-    if chip.cache_bytes and chip.bandwidth_bytes_per_s:
+    if chip.kind is DeviceKind.CPU and chip.base_mhz and clock:
+        found[f"base {family}"] = math.log(chip.base_mhz / clock) + 0.5
+    if chip.cache_bytes and chip.bandwidth_bytes_per_s and chip.kind is not DeviceKind.CPU:
         found[f"cache {family}"] = math.log(chip.cache_bytes / 4e7) / 3
     if units:
         found[f"units {family}"] = math.log(units / 100) / 3

@@ -100,6 +100,18 @@ def batch_of(query: Query) -> int:
     }.get(query.scenario or "", FILLED_BATCH if query.mode is Mode.TRAINING else 1)
 
 
+def scenario_of(query: Query, chip: Chip) -> str:
+    """Return the scenario that a query means: how such an engine is measured when nothing else is said."""
+    if query.scenario or query.mode is Mode.TRAINING:
+        return query.scenario or "throughput"
+    engine, single = engine_of(query, chip), batch_of(query) == 1
+    if engine == "tensorrt":
+        return "single-stream" if single else "offline"
+    if engine in ("tflite", "armnn", "onnxruntime"):
+        return "single-stream"
+    return "latency" if single and engine in ("openvino", "neuron") else "throughput"
+
+
 def generates(profile: Profile) -> bool:
     """Say whether the model writes token after token."""
     return profile.transformer is not None and profile.transformer.decoder
@@ -109,7 +121,7 @@ def plan(query: Query, profile: Profile, chip: Chip) -> Plan:
     """Return the passes that answer a query."""
     if generates(profile) and query.mode is Mode.INFERENCE and query.sequence is None:
         return _generation(query, profile, chip)
-    case = _case(query, ops_of(profile), chip, batch_of(query), scenario=query.scenario or "")
+    case = _case(query, ops_of(profile), chip, batch_of(query), scenario=scenario_of(query, chip))
     return Plan((Part(case, 1.0),), case.batch, query.count)
 
 
