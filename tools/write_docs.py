@@ -13,7 +13,9 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import re
+import shlex
 import sys
 import tempfile
 from collections.abc import Callable
@@ -23,7 +25,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from brimful.cli.app import app
+from brimful.cli.app import app, run
 from brimful.config import KEYS, load
 from brimful.journal.schema import VERSION, json_schema
 from brimful.report import audit as drawn
@@ -83,7 +85,40 @@ def _catalog(words: str) -> str:
         return drawn_catalog.text(show(config, words.split())).strip()
 
 
-PARTS: dict[str, Callable[[str], str]] = {"help": _help, "settings": _settings, "demo": _demo, "catalog": _catalog}
+def _fit(words: str) -> str:
+    """Return what `fit` prints, with one run's name for all, as for a terminal of 80 columns."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(_Narrow()) as out:
+        old = {name: os.environ.get(name) for name in _PLACES}
+        os.environ.update({name: f"{folder}/{place}" for name, place in _PLACES.items()}, COLUMNS="80")
+        try:
+            run(["fit", *shlex.split(words)])
+        finally:
+            for name, value in old.items():
+                os.environ.pop(name, None)
+                if value is not None:
+                    os.environ[name] = value
+    found = re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue()).replace(folder, "~/.local/state/brimful")
+    lines = "\n".join(line.rstrip() for line in found.strip().splitlines())
+    return f"$ brimful fit {words}\n" + _RUN.sub("20261119T060000-0123abcd", lines)
+
+
+_PLACES = {"BRIMFUL_RUN_DIR": "runs", "BRIMFUL_CATALOG_DIR": "catalog", "HOME": "."}
+
+
+class _Narrow(io.StringIO):
+    """A terminal, so that what is drawn keeps to its columns."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+PARTS: dict[str, Callable[[str], str]] = {
+    "help": _help,
+    "settings": _settings,
+    "demo": _demo,
+    "catalog": _catalog,
+    "fit": _fit,
+}
 
 
 def rewritten(markdown: str) -> str:

@@ -16,16 +16,36 @@ if TYPE_CHECKING:
     from brimful.readers.torch_program import profile_module
     from brimful.verbs.audit import Sources, audit
     from brimful.verbs.doctor import doctor
+    from brimful.verbs.fit import Model, Own, fit, predict, queries
+    from brimful.verbs.fit_ask import ask
 
 _NAMES = {
     "Sources": "brimful.verbs.audit:Sources",
     "audit": "brimful.verbs.audit:audit",
+    "Model": "brimful.verbs.fit:Model",
+    "Own": "brimful.verbs.fit:Own",
+    "ask": "brimful.verbs.fit_ask:ask",
     "doctor": "brimful.verbs.doctor:doctor",
+    "fit": "brimful.verbs.fit:fit",
+    "predict": "brimful.verbs.fit:predict",
+    "queries": "brimful.verbs.fit:queries",
     "load_config": "brimful.config:load",
     "profile_module": "brimful.readers.torch_program:profile_module",
 }
 
-__all__ = ["Sources", "audit", "doctor", "load_config", "profile_module"]
+__all__ = [
+    "Model",
+    "Own",
+    "Sources",
+    "ask",
+    "audit",
+    "doctor",
+    "fit",
+    "load_config",
+    "predict",
+    "profile_module",
+    "queries",
+]
 
 
 def __getattr__(name: str) -> Any:

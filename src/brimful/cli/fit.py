@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from brimful.cli.session import Session, verb
-from brimful.model.errors import UsageError
+from brimful.model.errors import StorageError, UsageError
+from brimful.model.text import readable_path
 
 _FILE = click.Path(path_type=Path)
 
@@ -61,6 +62,14 @@ def command(session: Session, **options: Any) -> int:
         os.environ.setdefault(name, "1")
     if options["queries"] is not None:
         return _queries(session, options)
+    if options["transcode"] is not None or options["task"] is not None:
+        return _other(session, options)
+    if options["streams"] is not None:
+        raise UsageError(
+            "--streams stands alone",
+            why="it counts the streams of --transcode",
+            fix="add e.g. --transcode 1080p60, or leave it out",
+        )
     if options["device"] is not None:
         return _one(session, options)
     return _ranking(session, options)
@@ -117,13 +126,64 @@ def _one(session: Session, options: dict[str, Any]) -> int:
     return 0
 
 
+def _other(session: Session, options: dict[str, Any]) -> int:
+    from brimful.report import fit_other as drawn  # noqa: PLC0415
+    from brimful.report import json  # noqa: PLC0415
+    from brimful.verbs.fit_other import on_fpga, transcoding  # noqa: PLC0415
+
+    named = [name for name in ("transcode", "task", "model", "name", "queries", "device") if options[name] is not None]
+    if len(named) > 1:
+        raise UsageError(
+            f"{_spelt(named[0])} and {_spelt(named[1])} contradict one another",
+            why="video, a task on FPGAs and a model are three questions",
+            fix="ask one of them",
+        )
+    typed = ("brimful", *sys.argv[1:])
+    if options["task"] is not None:
+        told = on_fpga(session.config, options["task"], command=typed)
+        session.answer(json.answer("fpga", told) if session.as_json else drawn.fpga(told.found, told.journal))
+        return 0
+    found = transcoding(session.config, options["transcode"], options["streams"] or "1", command=typed)
+    if session.as_json:
+        session.answer(json.answer("transcode", found))
+    else:
+        session.answer(drawn.transcoding(found.found, found.form, found.streams, found.journal, options["top"]))
+    return 0
+
+
+def _spelt(name: str) -> str:
+    return "MODEL" if name == "model" else f"--{name}"
+
+
 def _ranking(session: Session, options: dict[str, Any]) -> int:
     from brimful.advise.fit.request import read  # noqa: PLC0415
-    from brimful.report import fit_json  # noqa: PLC0415
+    from brimful.report import fit as drawn  # noqa: PLC0415
+    from brimful.report import fit_html, fit_json  # noqa: PLC0415
     from brimful.verbs.fit import fit  # noqa: PLC0415
 
-    found = fit(session.config, _model(options), read(options), _own(options), command=("brimful", *sys.argv[1:]))
+    request, top = read(options), options["top"]
+    found = fit(
+        session.config,
+        _model(options),
+        request,
+        _own(options),
+        explained=options["explain"],
+        command=("brimful", *sys.argv[1:]),
+    )
     for warning in found.warnings:
         session.warn(warning)
-    session.answer(fit_json.text(found, options["top"] or 0))
+    if options["html"] is not None:
+        _write(options["html"], fit_html.page(found))
+    session.answer(fit_json.text(found, top or 0) if session.as_json else drawn.text(found, top or drawn.ROWS))
     return 0
+
+
+def _write(path: Path, page: str) -> None:
+    try:
+        path.write_text(page, "utf-8")
+    except OSError as error:
+        raise StorageError(
+            f"the page {readable_path(path)} cannot be written",
+            why=error.strerror or str(error),
+            fix="name a file in a folder that is there and can be written",
+        ) from error

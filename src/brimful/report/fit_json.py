@@ -22,6 +22,8 @@ def text(found: Fitting, top: int = 0) -> str:
         "journal": found.journal,
         **ranking,
         "workload": plain(found.workload),
+        "explained": plain(found.explained),
         "warnings": list(found.warnings),
     }
+    reasons = {**reasons, **found.missing}
     return json.answer("fit", {**body, "missing": reasons} if reasons else body)

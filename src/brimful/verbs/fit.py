@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from brimful.advise.fit.answered import Line, Predicted, answered
 from brimful.advise.fit.arrivals import arrivals
+from brimful.advise.fit.explain import explain
 from brimful.advise.fit.forecasts import Forecasts, Question
 from brimful.advise.fit.places import Market
 from brimful.advise.fit.query import Query
@@ -125,13 +126,18 @@ def fit(
     own: Own | None = None,
     *,
     forecasts: Forecasts | None = None,
+    explained: str | None = None,
     command: tuple[str, ...] = (),
 ) -> Fitting:
-    """Rank everything that can be rented for a workload, and write what the answer rests on into a new run."""
+    """Rank everything that can be rented for a workload, and write what the answer rests on into a new run.
+
+    `explained` names an instance type to tell of in full.
+    """
     own = own or Own()
     desk = Desk(config, own, forecasts)
     profile = desk.profile(model, request)
-    found = rank(profile, request, desk.market(request), desk.forecasts, model.words)
+    found = rank(profile, request, desk.market(request), desk.forecasts, model.words, explained and explained.lower())
+    told = explain(found, found.memory, explained) if explained else None
     workload = request.workload(profile.model)
     with Writer.create(config.path("run_dir"), new_run(version("brimful"), command)) as writer:
         record = Record.begin(writer, desk.catalog, workload, profile, own.told)
@@ -144,16 +150,23 @@ def fit(
         workload=workload,
         region=desk.region,
         ranking=ranking,
+        explained=told,
+        missing={} if told is not None else {"explained": "nothing was to be explained"},
         warnings=tuple(desk.warnings),
     )
 
 
 def _cited(found: Outcome) -> set[str]:
     """Return the rows whose predictions are written down: the first ones, the candidates, the best of each kind."""
-    names = [*found.chosen.order[:_WRITTEN], *found.chosen.candidates[:_WRITTEN]]
-    for test in (lambda row: row.place.inside.is_cpu, lambda row: row.place.spare, lambda row: row.place.is_neuron):
-        names += [name for name in found.chosen.order if test(found.rows[name])][:1]
-    return set(names)
+    names = {*found.chosen.order[:_WRITTEN], *found.chosen.candidates[:_WRITTEN]}
+    seen: set[str] = set()
+    for name in found.chosen.order:
+        place = found.rows[name].place
+        sort = "share" if place.spare else place.kind.value
+        if sort not in seen:
+            seen.add(sort)
+            names.add(name)
+    return names
 
 
 def queries(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from brimful.advise.fit import training_rows
 from brimful.advise.fit.beside import Beside, beside
-from brimful.advise.fit.choose import Choice, Selection, choose
+from brimful.advise.fit.choose import COVERAGE, Choice, Selection, choose
 from brimful.advise.fit.cost import HOUR_S, MILLION
 from brimful.advise.fit.forecasts import Forecasts
 from brimful.advise.fit.places import Market, Place, places
@@ -45,6 +45,7 @@ class Outcome:
     reachable: Reachable | None
     request: Request
     model: str
+    memory: Memory
 
     def ranking(self, cite: Cite = lambda _: ()) -> Ranking:
         """Return the answers as nouns; `cite` names the records that a row rests on."""
@@ -55,6 +56,8 @@ class Outcome:
         for row in rows:
             kinds[_sort(row.place)] = kinds.get(_sort(row.place), 0) + 1
         missing = dict(extra.missing)
+        if rows and rows[0].meets_share < COVERAGE and _surer(rows) is None:
+            missing["surer"] = "none keeps it with 80 %"
         if self.reachable is None:
             missing["reachable"] = "what was asked can be kept" if rows else "nothing could be told to be quickest"
         return Ranking(
@@ -65,6 +68,7 @@ class Outcome:
             decide=extra.decide,
             excluded=tuple(Excluded(instance=name, reason=why) for name, why in sorted(self.excluded.items())),
             cpu=extra.cpu,
+            surer=_surer(rows),
             purpose_built=extra.purpose_built,
             fractional=extra.fractional,
             reachable=self.reachable,
@@ -73,8 +77,18 @@ class Outcome:
         )
 
 
-def rank(profile: Profile, request: Request, market: Market, forecasts: Forecasts, model: str = "MODEL") -> Outcome:
-    """Return every machine type as an answer or with the reason why it is none; `model` is what commands call it."""
+def rank(
+    profile: Profile,
+    request: Request,
+    market: Market,
+    forecasts: Forecasts,
+    model: str = "MODEL",
+    always: str | None = None,
+) -> Outcome:
+    """Return every machine type as an answer or with the reason why it is none.
+
+    `model` is what commands call it; `always` names a type that is worked out however dear it is.
+    """
     there = places(market, profile, request)
     memory = Memory(profile, request)
     units = {}
@@ -83,11 +97,11 @@ def rank(profile: Profile, request: Request, market: Market, forecasts: Forecast
         precision = tried[0].precision if not isinstance(tried, str) else "fp32"
         units[place.offer.instance] = units_of(place.inside, memory, precision)
     services = foresee(units.values(), profile, request, forecasts)
-    ranker = _Ranker(request, market, memory, services, units, dict(there.excluded), profile)
+    ranker = _Ranker(request, market, memory, services, units, dict(there.excluded), profile, always)
     rows = {row.place.offer.instance: row for row in ranker.rows(there.found)}
     chosen = choose(_choice(row) for row in rows.values())
     reachable = _reachable(ranker, request) if not rows else None
-    return Outcome(rows, chosen, ranker.excluded, reachable, request, model)
+    return Outcome(rows, chosen, ranker.excluded, reachable, request, model, memory)
 
 
 @dataclass
@@ -101,6 +115,7 @@ class _Ranker:
     units: Mapping[str, Unit]
     excluded: dict[str, str]
     profile: Profile
+    always: str | None = None
     reachable: tuple[float, float, Place] | None = None
     _known: dict[object, Serving | None] = field(default_factory=dict)
     _waiting: dict[object, Waits | None] = field(default_factory=dict)
@@ -179,7 +194,7 @@ class _Ranker:
         close = _CLOSE if self.request.load is Load.ONLINE else _TRACE_CLOSE
         for (least, name), place, serving in bound:
             sort = _sort(place)
-            wanted = seen.get(sort, 0) < _OF_EACH
+            wanted = seen.get(sort, 0) < _OF_EACH or name == self.always
             cheapest = min((row.cost[1] for row in rows), default=None)
             far = cheapest is not None and least > DEARER * cheapest
             if (len(rows) >= close or far) and not wanted:
@@ -230,6 +245,13 @@ def _sort(place: Place) -> str:
 def _too_dear(least: float, cheapest: float | None) -> str:
     times = "" if not cheapest else f", {least / cheapest:.1f} times the cheapest"
     return f"dearer: at least ${least:,.2f} a million{times}; not looked at any closer"
+
+
+def _surer(rows: Sequence[Row]) -> str | None:
+    """Return the cheapest row that keeps what was asked with 80 %, where the first one does not."""
+    if not rows or rows[0].meets_share >= COVERAGE:
+        return None
+    return next((row.place.offer.instance for row in rows if row.meets_share >= COVERAGE), None)
 
 
 def _choice(row: Row) -> Choice:

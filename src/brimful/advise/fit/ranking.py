@@ -111,11 +111,42 @@ class Ranking(Noun):
     decide: Decide | None = unknown("one answer is left: there is nothing to decide")
     excluded: tuple[Excluded, ...] = ()
     cpu: CpuAnswer
+    surer: str | None = unknown("the first keeps what was asked with 80 %")  # the cheapest that does
     purpose_built: Ranked | None = unknown()
     fractional: Ranked | None = unknown()
     reachable: Reachable | None = unknown("the SLO can be kept")
     counts: Mapping[str, int]
     notes: tuple[str, ...] = ()
+
+
+@noun
+class CallRow(Noun):
+    """A call of one batch on the device of an answer; `used` says whether the answer makes such calls."""
+
+    batch: int
+    call_ms: float
+    call_ms_low: float
+    call_ms_high: float
+    throughput_per_s: float
+    roofline_ms: float
+    limited_by: str
+    memory_bytes: int
+    used: bool
+
+
+@noun
+class Explained(Noun):
+    """One machine type in full: its place among the answers and what its figures come from, or why it is none."""
+
+    instance: str
+    place: int | None = unknown()
+    of_count: int = 0
+    calls: tuple[CallRow, ...] = ()
+    facts: tuple[str, ...] = ()
+    usable_bytes: int | None = unknown("it is no answer")
+    feed: tuple[str, ...] = ()
+    excluded: str | None = unknown()
+    basis: tuple[str, ...] = ()
 
 
 @noun
@@ -128,4 +159,5 @@ class Fitting(Noun):
     workload: Workload
     region: str
     ranking: Ranking
+    explained: Explained | None = unknown("nothing was to be explained")
     warnings: tuple[str, ...] = ()

@@ -146,7 +146,7 @@ def ranked(row: Row, request: Request, basis: tuple[str, ...] = ()) -> Ranked:
         "utilization": None if row.waits is None else min(1.0, row.waits.busy_share),
         **_latencies(row),
         **_tokens(row, request),
-        **_run(row),
+        **_run(row, request),
     }
     known = {name: value for name, value in known.items() if value is not None}
     reasons = {"watts": drawn.missing.get("watts"), "items_per_joule": drawn.missing.get("items_per_joule")}
@@ -227,12 +227,13 @@ def _tokens(row: Row, request: Request) -> dict[str, Any]:
     }
 
 
-def _run(row: Row) -> dict[str, Any]:
+def _run(row: Row, request: Request) -> dict[str, Any]:
     if row.run_s is None:
         return {}
     hourly = row.place.usd_per_hour * row.count / HOUR_S
     low, mid, high = (hourly * seconds for seconds in row.run_s)
-    return {"run_s": row.run_s[1], "run_usd_low": low, "run_usd": mid, "run_usd_high": high}
+    epoch = {"epoch_usd": mid / (request.epochs or 1.0)} if request.load is Load.TRAINING else {}
+    return {"run_s": row.run_s[1], "run_usd_low": low, "run_usd": mid, "run_usd_high": high, **epoch}
 
 
 def setting(row: Row) -> str:
@@ -258,7 +259,10 @@ def why(row: Row, request: Request) -> str:
         told = f"; p99 {format_seconds(row.waits.p99_ms[1] / 1000)}"
         allowed = f" of {format_seconds(limit / 1000)} allowed" if limit is not None else ""
         return f"{several} busy {row.waits.busy_share:.0%} of the time{told}{allowed}"
-    if row.run_s is not None and request.load is Load.OFFLINE:
+    if row.run_s is not None and request.load is Load.TRAINING:
+        several = f" on {row.place.inside.count} devices" if row.place.inside.count > 1 else ""
+        return f"trained in {format_seconds(row.run_s[1])}{several}, at {_number(row.rate[1])}/s"
+    if row.run_s is not None:
         machines = counted(row.count, "machine")
         return f"done in {format_seconds(row.run_s[1])} by {machines}, at {_number(row.rate[1] * row.count)}/s"
     return f"{_number(row.rate[1])}/s when it is never idle, {format_seconds(row.serving.call.ms[1] / 1000)} a call"

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from brimful.advise.fit.answer import COVERAGE, Foreseen
 from brimful.advise.fit.forecasts import Forecasts, Question
@@ -21,7 +22,6 @@ from brimful.advise.fit.settings import Try, batches, ways
 from brimful.advise.fit.words import usual_scenario
 from brimful.model.evidence import Interval
 from brimful.model.hardware import Chip, DeviceKind, Precision
-from brimful.model.noun import with_gaps
 from brimful.model.units import format_bytes
 from brimful.model.work import Profile
 
@@ -197,11 +197,25 @@ def foresee(units: Iterable[Unit], profile: Profile, request: Request, forecasts
         for cores in nodes:
             for size in sizes:
                 wanted.setdefault(_place(unit, way, cores, size), _question(unit, way, cores, size, profile, request))
-    told = dict(zip(wanted, forecasts.foresee(list(wanted.values())), strict=True))
+    told = dict(zip(wanted, forecasts.foresee(list(wanted.values())), strict=True)) if wanted else {}
     for unit, way, nodes, sizes in plans:
-        calls = tuple(_call(unit, way, nodes, size, told) for size in sizes)
+        calls = _rising([_call(unit, way, nodes, size, told) for size in sizes])
         found.tables.setdefault(unit.key, []).append(Table(unit, way, calls))
     return found
+
+
+def _rising(calls: Sequence[Call]) -> tuple[Call, ...]:
+    """Return calls none of which is quicker than one of a smaller batch.
+
+    Published figures of single calls and of full devices are of different kinds, so that the one of a larger batch may
+    come out below the one of a smaller.
+    """
+    out: list[Call] = []
+    for call in calls:
+        most = out[-1].ms if out else (0.0, 0.0, 0.0)
+        low, mid, high = (max(one, other) for one, other in zip(call.ms, most, strict=True))
+        out.append(call if (low, mid, high) == call.ms else replace(call, ms=(low, mid, high)))
+    return tuple(out)
 
 
 def _nodes(unit: Unit) -> tuple[float | None, ...]:
@@ -222,7 +236,8 @@ def _place(unit: Unit, way: Try, cores: float | None, size: int) -> tuple[object
 
 
 def _question(unit: Unit, way: Try, cores: float | None, size: int, profile: Profile, request: Request) -> Question:
-    known = {
+    known: dict[str, Any] = {
+        "layout": None,
         "engine": way.engine,
         "precision": way.precision,
         "compiled": way.compiled,
@@ -234,7 +249,8 @@ def _question(unit: Unit, way: Try, cores: float | None, size: int, profile: Pro
         "image_size": request.image_size,
         "cores": cores,
     }
-    query = with_gaps(Query, "it was not said", mode=request.mode, share=unit.share, count=unit.split, **known)
+    missing = {name: "it was not said" for name, value in known.items() if value is None}
+    query = Query(**known, mode=request.mode, share=unit.share, count=unit.split, missing=missing)
     return query, profile, unit.chip
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from brimful.advise.fit.cost import HOUR_S
 from brimful.advise.fit.places import Place
 from brimful.advise.fit.request import Request
 from brimful.advise.fit.rows import Row, per_million
@@ -21,6 +20,7 @@ from brimful.model.hardware import Accelerator, Fitted
 from brimful.model.work import Profile
 
 _GRADIENT_BYTES = 2  # of a parameter, in mixed precision
+_FED = 0.999  # of what the host lets through: the step waits for it
 _SOCKETS_SHARE = 0.9  # what a second socket adds where gradients go through memory
 
 
@@ -80,6 +80,8 @@ def _rate(
         low, mid, high = rate.low, rate.mid, rate.high
         if many.exposed_ms > one.step_ms.mid:
             limited = "network"
+        if feed is not None and mid >= _FED * feed.items_per_s.mid:
+            limited = feed.limited_by
     elif count > 1:
         low, mid, high = (end * (1 + (count - 1) * _SOCKETS_SHARE) for end in (low, mid, high))
     if feed is not None and feed.items_per_s.mid < mid:
@@ -96,10 +98,3 @@ def _step(serving: Serving, profile: Profile) -> Step:
         low=whole.low / factor, mid=whole.mid / factor, high=whole.high / factor, coverage=whole.coverage
     )
     return Step(samples_count=call.batch, forward_ms=forward, compute_ms=whole, optimizer_ms=0.0, step_ms=whole)
-
-
-def epoch_usd(found: Row, request: Request) -> float | None:
-    """Return what one pass over the data costs."""
-    if not request.total_count:
-        return None
-    return request.total_count / found.rate[1] * found.place.usd_per_hour / HOUR_S
