@@ -274,9 +274,7 @@ def explained(told: Explained, ranking: Ranking) -> list[RenderableType]:
 
 
 def _calls(told: Explained) -> RenderableType:
-    rows = table(
-        "batch", "a call", "80 % within", "per second", "at least", "memory", "limit", right=("batch",)
-    )
+    rows = table("batch", "a call", "80 % within", "per second", "at least", "memory", "limit", right=("batch",))
     for call in told.calls:
         style = "" if call.used else "dim"
         rows.add_row(

@@ -37,7 +37,8 @@ def _small(value: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if value.dtype != np.float64:
         return value
     most = float(np.finfo(np.float32).max)
-    return np.clip(value, -most, most).astype(np.float32)
+    small: npt.NDArray[np.float32] = np.clip(value, -most, most).astype(np.float32)
+    return small
 
 
 def forecaster(arrays: Arrays, card: Mapping[str, Any]) -> Forecaster:
