@@ -6,7 +6,8 @@ find_python() { # a Python of at least 3.11, or the way to one
     local name
     for name in "${PYTHON:-}" python3 python3.13 python3.12 python3.11; do
         if [ -n "$name" ] && "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-            command -v "$name"
+            # not the one of an activated environment, which may be the very one that is about to be made anew
+            "$name" -c 'import sys; print(getattr(sys, "_base_executable", sys.executable))'
             return
         fi
     done
