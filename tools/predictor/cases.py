@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from brimful.advise.fit.case import Case
-from brimful.advise.fit.query import Query, plan
+from brimful.advise.fit.query import UNPADDED_TOKENS, Query, plan
 from brimful.catalog import chips, models, profiles
 from brimful.costs.transformer import prefill
 from brimful.model.hardware import Chip, DeviceKind
@@ -17,7 +17,6 @@ from brimful.model.work import Mode, Profile
 from tools.fit_data import Row
 
 _BY_RATE = ("throughput", "offline", "server", "training", "train-to-target")
-UNPADDED_TOKENS = 177  # the mean length of SQuAD's questions, where MLPerf's BERT is run without its padding to 384
 _TWINS = ("MI250", "MI250X", "Flex 140")
 _SLOWED = {"maxq", "power-mode"}  # a power limit that the source does not tell
 _SKIPPED_MODES = ("train-to-target",)  # a run to a target of accuracy: not a time of a pass

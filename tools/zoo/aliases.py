@@ -15,6 +15,7 @@ _PLAIN = {
     "resnet50v1.5": "resnet50",
     "rn50v1.5": "resnet50",
     "retinanet": "retinanet-resnext50-32x4d",
+    "retinanet-resnext50": "retinanet-resnext50-32x4d",
     "3d-unet-kits19": "3d-unet",
     "unet3d": "3d-unet",
     "3d-unet-brats19": "3d-unet-brats",

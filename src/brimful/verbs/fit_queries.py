@@ -16,7 +16,7 @@ from brimful.advise.fit.answer import Foreseen
 from brimful.advise.fit.answered import Line, answered, refused
 from brimful.advise.fit.asked import Asked, asked
 from brimful.advise.fit.forecasts import Forecasts, Measured, Question
-from brimful.advise.fit.query import Query, batch_of, engine_of, plan
+from brimful.advise.fit.query import PADDED_TOKENS, Query, batch_of, engine_of, plan, tokens_of
 from brimful.advise.fit.words import usual_scenario
 from brimful.model.errors import BrimfulError, DataError, UsageError
 from brimful.model.hardware import Chip
@@ -27,6 +27,8 @@ from brimful.verbs.fit_models import Models, is_file
 
 LOT = 4000
 _LONGEST = 1 << 20  # characters of a line
+
+_MLPERF_BERT = ("bert-99", "bert_99")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,9 @@ class Lookup:
 
     def profile(self, line: Asked) -> Profile:
         """Return what the line's model costs."""
-        size, tokens = line.known["image_size"], line.known["sequence"]
+        size = line.known["image_size"]
+        usual = PADDED_TOKENS if (line.model or "").lower().startswith(_MLPERF_BERT) else None
+        tokens = tokens_of(line.known["sequence"] or usual, line.known["scenario"], line.known["engine"])
         if line.file:
             return self.models.find(line.file if is_file(line.file) else f"./{line.file}", size, tokens)
         return self.models.find(line.model or "", size, tokens)

@@ -133,11 +133,21 @@ class Case:
     @property
     def activation_bytes(self) -> float:
         """Bytes of an activation's element."""
-        base = self.precision.removesuffix("-amp").partition(",")[0]
-        return _ACTIVATION_BYTES.get(_WEIGHT_ONLY.get(base, base), 4.0)
+        return activation_bytes_of(self.precision)
 
     @property
     def weight_bytes(self) -> float:
         """Bytes of a weight, unless the file fixes it."""
-        base = self.precision.removesuffix("-amp").partition(",")[0]
-        return _WEIGHT_BYTES.get(base, _ACTIVATION_BYTES.get(base, 4.0))
+        return weight_bytes_of(self.precision)
+
+
+def activation_bytes_of(precision: str) -> float:
+    """Return the bytes of an activation's element at a precision."""
+    base = precision.removesuffix("-amp").partition(",")[0]
+    return _ACTIVATION_BYTES.get(_WEIGHT_ONLY.get(base, base), 4.0)
+
+
+def weight_bytes_of(precision: str) -> float:
+    """Return the bytes of a weight at a precision."""
+    base = precision.removesuffix("-amp").partition(",")[0]
+    return _WEIGHT_BYTES.get(base, _ACTIVATION_BYTES.get(base, 4.0))

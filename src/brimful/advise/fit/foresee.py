@@ -130,7 +130,8 @@ class Forecaster:
         low, high = (width * narrowed for width in self.spread.of(case, known=known))
 
         def interval(mid: float, floor: float) -> Interval:
-            smallest = min(mid, max(mid * float(np.exp(-low)), floor))
+            mid = float(mid)
+            smallest = min(mid, max(mid * float(np.exp(-low)), float(floor)))
             return Interval(low=smallest, mid=mid, high=mid * float(np.exp(high)), coverage=COVERAGE)
 
         latency = interval(total * 1e3, least * 1e3)

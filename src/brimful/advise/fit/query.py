@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from brimful.advise.fit.case import Case, Ops, ops_of
-from brimful.costs.transformer import decode, prefill
+from brimful.advise.fit.case import Case, Ops, activation_bytes_of, ops_of, weight_bytes_of
+from brimful.costs.transformer import decode, kv_cache_elements, parameters, prefill
 from brimful.model.hardware import Chip, DeviceKind
 from brimful.model.noun import Noun, noun, unknown
-from brimful.model.work import Mode, Profile
+from brimful.model.work import Mode, Profile, Transformer
 
 # What people write, and what it is called here.
 _ENGINES = {"pytorch": "torch", "trt": "tensorrt", "ort": "onnxruntime", "ov": "openvino", "trt-llm": "trtllm",
@@ -20,7 +21,13 @@ _NOT_SAID = "the query does not say"
 FILLED_BATCH = 64  # where throughput is asked for and no batch is given: most devices are full then
 STREAMED_SAMPLES = 8  # of a query of MLPerf's multi-stream scenario, since v2.0
 TOKENS_IN, TOKENS_OUT = 512, 128
-_MOST_BATCH = 256  # sequences that a server of language models handles at once, where memory allows it
+_MOST_BATCH, _FAIR_BATCH = 512, 32  # sequences that a server of language models handles at once, as memory allows
+_USABLE_SHARE = 0.85  # of a device's memory, for weights and what sequences keep
+_FILLED = ("offline", "server", "throughput")
+_LANGUAGE_ENGINES = {"tensorrt": "trtllm"}  # what runs a language model where that engine is named
+UNPADDED_TOKENS, PADDED_TOKENS = 177, 384  # SQuAD's mean question, and what MLPerf's BERT would pad it to
+_MLPERF = ("offline", "server", "single-stream", "multi-stream")
+_UNPADDED_ENGINES = ("tensorrt", "torch", "openvino")
 
 
 @noun
@@ -112,6 +119,12 @@ def scenario_of(query: Query, chip: Chip) -> str:
     return "latency" if single and engine in ("openvino", "neuron") else "throughput"
 
 
+def tokens_of(sequence: int | None, scenario: str | None, engine: str | None) -> int | None:
+    """Return the tokens that are computed: of MLPerf's BERT, NVIDIA's and Intel's code computes no padding."""
+    padded = sequence == PADDED_TOKENS and scenario in _MLPERF and engine in _UNPADDED_ENGINES
+    return UNPADDED_TOKENS if padded else sequence
+
+
 def generates(profile: Profile) -> bool:
     """Say whether the model writes token after token."""
     return profile.transformer is not None and profile.transformer.decoder
@@ -137,7 +150,7 @@ def _case(query: Query, ops: Ops, chip: Chip, batch: int, *, scenario: str, spli
         mode=query.mode,
         scenario=scenario,
         share=query.share,
-        cores=query.cores,
+        cores=1.0 if engine_of(query, chip) == "tflite" else query.cores,  # one thread, unless it is told otherwise
         split=split,
     )
 
@@ -148,16 +161,48 @@ def _generation(query: Query, profile: Profile, chip: Chip) -> Plan:
     if transformer is None:
         raise ValueError("only a transformer generates")
     tokens_in, tokens_out = query.tokens_in or TOKENS_IN, query.tokens_out or TOKENS_OUT
-    batch = batch_of(query)
-    first, next_ = prefill(transformer, tokens_in, 1), decode(transformer, tokens_in + tokens_out // 2, batch)
-    exchanged = float(2 * transformer.layers * transformer.hidden)
+    batch, split = _served(query, transformer, chip, tokens_in + tokens_out)
+    first, next_ = _prefilled(transformer, tokens_in), _decoded(transformer, tokens_in + tokens_out // 2, batch)
     parts = []
-    for name, profile_of, times, size, tokens in (
-        ("prefill", first, 1.0, batch, tokens_in),
-        ("decode", next_, float(tokens_out - 1), batch, 1),
+    for name, profile_of, times, tokens in (
+        ("prefill", first, 1.0, tokens_in),
+        ("decode", next_, float(tokens_out - 1), 1),
     ):
-        case = _case(query, ops_of(profile_of), chip, size, scenario=name, split=query.count)
-        object.__setattr__(case, "exchanged_elements", exchanged * tokens * case.ops.samples)
-        object.__setattr__(case, "exchanges", 2 * transformer.layers)
+        case = replace(
+            _case(query, ops_of(profile_of), chip, batch, scenario=name, split=split),
+            engine=_LANGUAGE_ENGINES.get(engine_of(query, chip), engine_of(query, chip)),
+            exchanged_elements=float(2 * transformer.layers * transformer.hidden * tokens * profile_of.samples_count),
+            exchanges=2 * transformer.layers,
+        )
         parts.append(Part(case, times))
-    return Plan(tuple(parts), batch, 1)
+    return Plan(tuple(parts), batch, max(1, query.count // split))
+
+
+@lru_cache(maxsize=512)
+def _prefilled(transformer: Transformer, tokens: int) -> Profile:
+    return prefill(transformer, tokens, 1)
+
+
+@lru_cache(maxsize=512)
+def _decoded(transformer: Transformer, context: int, batch: int) -> Profile:
+    return decode(transformer, context, batch)
+
+
+def _served(query: Query, transformer: Transformer, chip: Chip, tokens: int) -> tuple[int, int]:
+    """Return how many sequences are in work at once, and over how many devices each lies.
+
+    Where the query says neither a batch nor single requests, a server fills the memory: over the fewest devices that
+    hold the weights and a fair number of sequences, with as many such groups side by side as there are devices for.
+    """
+    if query.batch is not None or (query.scenario or "") not in _FILLED or chip.memory_bytes is None:
+        return batch_of(query), query.count
+    name = precision_of(query, chip)
+    weights = parameters(transformer) * weight_bytes_of(name)
+    each = kv_cache_elements(transformer, tokens) * activation_bytes_of(name)
+    batch = 1
+    for split in (size for size in (1, 2, 4, 8, 16, 32, 64) if size <= query.count):
+        free = chip.memory_bytes * split * _USABLE_SHARE - weights
+        batch = int(min(_MOST_BATCH, free / max(each, 1.0)))
+        if batch >= _FAIR_BATCH:
+            return batch, split
+    return max(1, batch), query.count
