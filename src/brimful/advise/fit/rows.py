@@ -185,10 +185,18 @@ def ranked(row: Row, request: Request, basis: tuple[str, ...] = ()) -> Ranked:
 _HIGH = ("latency_p50_ms_high", "latency_p99_ms_high")
 
 
+def _fed_share(row: Row) -> float:
+    """Return how much of the time devices work where their host lets through less than they could do."""
+    units = max(1, row.place.inside.count // row.serving.table.unit.split)
+    return min(1.0, row.rate[1] / (row.serving.per_s[1] * units))
+
+
 def _power(row: Row, most_per_s: float) -> Power:
     place, waits = row.place, row.waits
     cap = place.inside.chip.power_cap_watts
-    busy, through = (1.0, most_per_s) if waits is None else (waits.busy_share, most_per_s * waits.load_share)
+    busy, through = (
+        (_fed_share(row), most_per_s) if waits is None else (waits.busy_share, most_per_s * waits.load_share)
+    )
     return power(None if cap is None else cap * portion(place), row.count * place.inside.count, busy, through)
 
 
