@@ -268,6 +268,12 @@ def test_a_trace_is_followed_request_by_request() -> None:
     assert all(item.latency_p99_ms is not None and item.latency_p99_ms <= 100 for item in found.answers)
 
 
+def test_a_trace_with_long_gaps_says_what_switching_off_between_requests_saves() -> None:
+    times = np.arange(20) * 3_600_000.0
+    found = outcome(times_ms=times, arrivals="trace.csv").ranking()
+    assert any("off after 10 min" in note for note in found.answers[0].notes)
+
+
 def test_more_devices_are_not_advised_for_training_while_input_fills_not_even_one() -> None:
     found = ranking("timm:convnext_tiny", train=True, dataset="1.2M", epochs="10", data="jpeg:5MB")
     reasons = {item.instance: item.reason for item in found.excluded}

@@ -148,9 +148,11 @@ def _how(answer: Ranked) -> str:
     if answer.usd_per_1k_tokens is not None:
         parts.append(f"{format_usd(answer.usd_per_1k_tokens)} for 1,000 tokens")
     if answer.watts is not None and answer.watts >= 1:
-        parts.append(f"about {answer.watts:,.0f} W")
+        each = f" ({rate(answer.items_per_joule)} a joule)" if answer.items_per_joule is not None else ""
+        parts.append(f"about {answer.watts:,.0f} W{each}")
     if answer.support is not None and not answer.support.startswith("yes"):
         parts.append("compile to know")
+    parts += [note for note in answer.notes if note.startswith("off after")]
     return f"{share}{answer.device}, {answer.setting}: {', '.join(parts)}"
 
 

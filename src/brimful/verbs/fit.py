@@ -28,7 +28,7 @@ from brimful.model.text import counted, readable_path
 from brimful.model.work import Profile
 from brimful.verbs.fit_devices import Devices
 from brimful.verbs.fit_models import Models, is_file
-from brimful.verbs.fit_queries import Lookup, answers, measurements, read_lines, with_scenario
+from brimful.verbs.fit_queries import Lookup, answers, measurements, read_lines
 from brimful.verbs.fit_record import Record
 
 _WRITTEN = 40  # rows whose predictions and offers are written down; the rest cite the catalogue and the model
@@ -192,7 +192,7 @@ def predict(
     profile = desk.profile(model, request)
     there = desk.lookup.devices.device(request.device or "")
     query = _query(request, share=there.share, cores=there.cores)
-    question: Question = (with_scenario(query, there.chip), profile, there.chip)
+    question: Question = (query, profile, there.chip)
     told = desk.forecasts.foresee([question])[0]
     with Writer.create(config.path("run_dir"), new_run(version("brimful"), command)) as writer:
         record = Record.begin(writer, desk.catalog, request.workload(profile.model), profile, own.told)

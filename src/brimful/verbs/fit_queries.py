@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,8 @@ from brimful.advise.fit.answer import Foreseen
 from brimful.advise.fit.answered import Line, answered, refused
 from brimful.advise.fit.asked import Asked, asked
 from brimful.advise.fit.forecasts import Forecasts, Measured, Question
-from brimful.advise.fit.query import PADDED_TOKENS, Query, batch_of, engine_of, plan, tokens_of
-from brimful.advise.fit.words import usual_scenario
+from brimful.advise.fit.query import PADDED_TOKENS, plan, tokens_of
 from brimful.model.errors import BrimfulError, DataError, UsageError
-from brimful.model.hardware import Chip
 from brimful.model.text import readable_path
 from brimful.model.work import Profile
 from brimful.verbs.fit_devices import Devices
@@ -54,7 +52,6 @@ class Lookup:
             share=there.share,
             cores=there.cores,
         )
-        query = with_scenario(query, there.chip)
         notes = (there.doubt,) if there.doubt else ()
         if line.instance and there.is_cpu and there.count > 1 and line.count is None:
             notes = (*notes, f"{query.count} of {there.count} sockets")
@@ -68,15 +65,6 @@ class Lookup:
         if line.file:
             return self.models.find(line.file if is_file(line.file) else f"./{line.file}", size, tokens)
         return self.models.find(line.model or "", size, tokens)
-
-
-def with_scenario(query: Query, chip: Chip) -> Query:
-    """Return a query that says how calls come: where nobody does, as published measurements of such calls have it."""
-    if query.scenario is not None:
-        return query
-    usual = usual_scenario(engine_of(query, chip), batch_of(query))
-    missing = {name: why for name, why in query.missing.items() if name != "scenario"}
-    return replace(query, scenario=usual, missing=missing)
 
 
 def answers(lines: Iterable[str], lookup: Lookup, forecasts: Forecasts) -> Iterator[Line]:

@@ -23,11 +23,13 @@ from brimful.advise.fit.rows import Row, full, interval, machine_rate, online, r
 from brimful.advise.fit.services import Memory, Services, Table, Unit, foresee, units_of
 from brimful.advise.fit.serving import Serving, Waits, best, least_units, units_for, units_for_trace, waits
 from brimful.advise.fit.settings import ways
+from brimful.advise.fit.switching import switched
 from brimful.model.work import Profile
 
 _CLOSE = 36  # rows whose waiting is worked out, beside the best of each kind
 _OF_EACH = 2  # of CPUs, of shares, of Neuron devices: looked at even when others cost less
 _TRACE_CLOSE = 6
+_SWITCHED = 3  # answers to a trace for which is told what switching off between requests would save
 _BENCH_HOURS = 0.2  # a machine is up for ten minutes, and a little
 DEARER = 3.0  # times the cheapest: what costs more than this at least is not looked at any closer
 
@@ -208,6 +210,10 @@ class _Ranker:
                 continue
             rows.append(row)
             seen[sort] = seen.get(sort, 0) + 1
+        times = self.market.times_ms
+        if self.request.load is Load.TRACE and times is not None:
+            cheapest_rows = sorted(rows, key=lambda row: row.cost[1])[:_SWITCHED]
+            return [switched(row, times) if row in cheapest_rows else row for row in rows]
         return rows
 
     def rate(self) -> float:

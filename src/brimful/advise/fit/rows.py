@@ -35,6 +35,7 @@ class Row:
     waits: Waits | None = None
     meets_share: float = 1.0
     run_s: Spans | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def error_group(self) -> str:
@@ -175,7 +176,7 @@ def ranked(row: Row, request: Request, basis: tuple[str, ...] = ()) -> Ranked:
         why=why(row, request),
         setting=setting(row),
         basis=basis,
-        notes=tuple(item for item in (place.inside.doubt, _host_note(place)) if item),
+        notes=tuple(item for item in (place.inside.doubt, _host_note(place), _arm_note(place), *row.notes) if item),
         missing={name: reasons.get(name) or reason for name, reason in _UNSAID.items() if name not in known},
         **known,
     )
@@ -184,10 +185,18 @@ def ranked(row: Row, request: Request, basis: tuple[str, ...] = ()) -> Ranked:
 _HIGH = ("latency_p50_ms_high", "latency_p99_ms_high")
 
 
+def _fed_share(row: Row) -> float:
+    """Return how much of the time devices work where their host lets through less than they could do."""
+    units = max(1, row.place.inside.count // row.serving.table.unit.split)
+    return min(1.0, row.rate[1] / (row.serving.per_s[1] * units))
+
+
 def _power(row: Row, most_per_s: float) -> Power:
     place, waits = row.place, row.waits
     cap = place.inside.chip.power_cap_watts
-    busy, through = (1.0, most_per_s) if waits is None else (waits.busy_share, most_per_s * waits.load_share)
+    busy, through = (
+        (_fed_share(row), most_per_s) if waits is None else (waits.busy_share, most_per_s * waits.load_share)
+    )
     return power(None if cap is None else cap * portion(place), row.count * place.inside.count, busy, through)
 
 
@@ -197,6 +206,11 @@ def portion(place: Place) -> float:
     if inside.cores is None or not inside.chip.compute_units:
         return inside.share
     return min(1.0, inside.cores / inside.chip.compute_units)
+
+
+def _arm_note(place: Place) -> str:
+    arm = place.offer.arch == "arm64" and not place.inside.is_cpu
+    return "its host is an Arm CPU: images and wheels must be built for it" if arm else ""
 
 
 def _host_note(place: Place) -> str:

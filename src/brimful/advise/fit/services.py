@@ -19,7 +19,6 @@ from brimful.advise.fit.memory import Setup, needs, smallest_split
 from brimful.advise.fit.query import TOKENS_IN, TOKENS_OUT, Query, generates
 from brimful.advise.fit.request import Load, Request
 from brimful.advise.fit.settings import Try, batches, ways
-from brimful.advise.fit.words import usual_scenario
 from brimful.model.evidence import Interval
 from brimful.model.hardware import Chip, DeviceKind, Precision
 from brimful.model.units import format_bytes
@@ -242,7 +241,7 @@ def _question(unit: Unit, way: Try, cores: float | None, size: int, profile: Pro
         "precision": way.precision,
         "compiled": way.compiled,
         "batch": size,
-        "scenario": "throughput" if request.load is Load.TRAINING else usual_scenario(way.engine, size),
+        "scenario": None,
         "sequence": request.sequence,
         "tokens_in": request.tokens_in,
         "tokens_out": request.tokens_out,

@@ -112,12 +112,3 @@ def mode(text: str) -> Mode | None:
         return Mode.TRAINING
     known = bare.startswith("inf") or bare in ("eval", "predict", "serving", "generation", "forward")
     return Mode.INFERENCE if known else None
-
-
-def usual_scenario(name: str, batch: int) -> str:
-    """Return how an engine's published measurements call a call of such a batch, one after the other."""
-    if name == "torch":
-        return "throughput"
-    if name in ("openvino", "neuron"):
-        return "latency" if batch == 1 else "throughput"
-    return "single-stream" if batch == 1 else "offline"
