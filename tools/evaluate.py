@@ -49,7 +49,7 @@ def main() -> None:
         if arguments.only in (None, name):
             errors = errors_of()
             print(f"\n## {titles[name]}  ({time.monotonic() - start:.0f} s)\n")
-            _judge(every, errors, "known" if name == "known" else "unseen")
+            _judge(every, errors, "device" if name == "known" else "model")
             if name == "unseen":
                 _probed(every, errors)
 
@@ -127,7 +127,7 @@ def _covered(every: Sequence[Example], errors: Array, places: Sequence[int], dev
     """Return how often the truth lay inside intervals made from the errors on other devices."""
     inside = set(places)
     others = [place for place in range(len(every)) if not np.isnan(errors[place])]
-    if seen == "unseen":
+    if seen == "model":
         others = [place for place in others if every[place].device != device]
     else:
         others = [place for place in others if place not in inside]

@@ -40,13 +40,17 @@ def main() -> None:
     print(f"{time.monotonic() - start:.0f} s: devices held out, median error {median_error(unseen):.1%}", flush=True)
     known = held_out(few, lambda item: item.row.model, 4, steps=_HELD_STEPS, own=True)
     print(f"{time.monotonic() - start:.0f} s: models held out, median error {median_error(known):.1%}", flush=True)
+    neither = held_out(few, lambda item: item.row.group or item.row.id, 4, steps=_HELD_STEPS, own=True)
+    print(f"{time.monotonic() - start:.0f} s: settings held out, median error {median_error(neither):.1%}", flush=True)
     learned = thinned(every, arguments.rows)
     predictor = train(learned, steps=_STEPS)
     arrays, names = arrays_of(predictor)
     card = {
         **names,
-        "spread": widths(few, unseen, "unseen") | widths(few, known, "known"),
-        "seen": sorted({seen_as(item.case) for item in learned}),
+        "spread": widths(few, unseen, "model") | widths(few, known, "device") | widths(few, neither, "both"),
+        "seen": sorted(
+            {seen_as(name, item.case.engine) for item in learned for name in (item.device, item.row.model, item.model)}
+        ),
         "about": [f"{len(learned):,} published measurements"],
         "trained_on": f"{datetime.now(UTC):%Y-%m-%d}",
         "sources": Counter(item.row.source.partition(":")[0].partition("-")[0] for item in learned),

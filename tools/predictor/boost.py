@@ -27,7 +27,7 @@ PARAMETERS = {
 }
 
 
-def boost(rows: Array, left_over: Array, weights: Array, rounds: int = 250, **changed: Any) -> Trees:
+def boost(rows: Array, left_over: Array, weights: Array, rounds: int = 300, **changed: Any) -> Trees:
     """Return trees that predict what is left over."""
     import lightgbm  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - of the training alone
 

@@ -29,6 +29,7 @@ class Example:
     row: Row
     case: Case
     log_s: float
+    model: str  # as its profile calls it
     family: str  # of models that are alike, to be held out together
 
     @property
@@ -44,7 +45,8 @@ def profile_of(model: str, image_size: int | None, sequence: int | None) -> Prof
     if found is not None:
         return found
     transformer = models.named(model)
-    return None if transformer is None else prefill(transformer, sequence or 128, 1, model=model)
+    name = models.proper_name(model) or model
+    return None if transformer is None else prefill(transformer, sequence or 128, 1, model=name)
 
 
 def examples(table: Iterable[Row]) -> Iterator[Example]:
@@ -65,13 +67,14 @@ def _examples(row: Row, chip: Chip, profile: Profile) -> Iterator[Example]:
     if len(asked.parts) > 1:
         for part, took_ms in zip(asked.parts, (row.ttft_ms, row.tpot_ms), strict=True):
             if took_ms:
-                yield Example(row, part.case, math.log(took_ms / 1000), family(row.model))
+                yield Example(row, part.case, math.log(took_ms / 1000), profile.model, family(row.model))
         return
     case = asked.parts[0].case
     if row.throughput_per_s and (row.scenario in _BY_RATE or not row.latency_ms):
-        yield Example(row, case, math.log(asked.batch * asked.side_by_side / row.throughput_per_s), family(row.model))
+        log_s = math.log(asked.batch * asked.side_by_side / row.throughput_per_s)
+        yield Example(row, case, log_s, profile.model, family(row.model))
     elif row.latency_ms:
-        yield Example(row, case, math.log(row.latency_ms / 1000), family(row.model))
+        yield Example(row, case, math.log(row.latency_ms / 1000), profile.model, family(row.model))
 
 
 def query_of(row: Row, chip: Chip) -> Query:

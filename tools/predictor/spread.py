@@ -53,7 +53,7 @@ def widths(examples: Sequence[Example], errors: Array, seen: str) -> dict[str, t
     out = {}
     for key, found in strata.items():
         devices = {device for device, _ in found}
-        if len(found) >= _FEWEST and (seen == "known" or len(devices) >= _FEWEST_DEVICES):
+        if len(found) >= _FEWEST and (seen != "model" or len(devices) >= _FEWEST_DEVICES):
             out[key] = _band(found)
     return out
 

@@ -14,7 +14,7 @@ from tools.predictor.boost import boost
 from tools.predictor.cases import Example
 from tools.predictor.physics_fit import fit
 
-_OWN_ROUNDS = 150
+_OWN_ROUNDS = 350
 
 
 def weigh(examples: Sequence[Example]) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,13 +28,21 @@ _WIDEST = (0.7, 0.7)
 
 @dataclass(frozen=True)
 class Spread:
-    """How far off predictions were where the truth was held back: half-widths of the logarithm at COVERAGE."""
+    """How far off predictions were where the truth was held back: half-widths of the logarithm at COVERAGE.
+
+    Each for what was seen in training with the same engine: the device and the model, one of them, or neither.
+    """
 
     widths: dict[str, tuple[float, float]]
 
-    def of(self, case: Case, *, known: bool) -> tuple[float, float]:
+    def of(self, case: Case, *, device: bool, model: bool) -> tuple[float, float]:
         """Return by how much the logarithm may be too high and too low."""
-        seen = "known" if known else "unseen"
+        if device or model:
+            return self._of(case, "both" if device and model else "device" if device else "model")
+        one, other = self._of(case, "device"), self._of(case, "model")
+        return math.hypot(one[0], other[0]), math.hypot(one[1], other[1])
+
+    def _of(self, case: Case, seen: str) -> tuple[float, float]:
         kind = case.chip.kind.value
         engine = f"{seen} {kind} {case.engine}"
         keys = (f"{engine} {case.scenario}", engine, f"{seen} {kind}", seen)
@@ -47,7 +56,7 @@ class Forecaster:
     predictor: Predictor
     spread: Spread
     about: tuple[str, ...]  # what it was trained on, in words
-    seen: frozenset[str] = frozenset()  # `device|engine` of what was trained on
+    seen: frozenset[str] = frozenset()  # `device|engine` and `model|engine` of what was trained on
     correction: Correction | None = None
     own_count: int = 0
 
@@ -103,6 +112,7 @@ class Forecaster:
             out.append(
                 self._foreseen(
                     each,
+                    asked[number][1].model,
                     total=max(totals[number] * scale, least[number]),
                     least=float(least[number]),
                     narrowed=float(np.sqrt(remaining[number])),
@@ -117,6 +127,7 @@ class Forecaster:
     def _foreseen(
         self,
         each: Plan,
+        model: str,
         *,
         total: float,
         least: float,
@@ -126,8 +137,8 @@ class Forecaster:
         parts: tuple[float, ...],
     ) -> Foreseen:
         case = each.parts[-1].case
-        known = self._known(case)
-        low, high = (width * narrowed for width in self.spread.of(case, known=known))
+        known, familiar = self._known(case), seen_as(model, case.engine) in self.seen
+        low, high = (width * narrowed for width in self.spread.of(case, device=known, model=familiar))
 
         def interval(mid: float, floor: float) -> Interval:
             mid = float(mid)
@@ -153,24 +164,25 @@ class Forecaster:
             limited_by=limited_by,
             kinds=kinds,
             roofline_ms=least * 1e3,
-            basis=self._basis(case, known=known),
+            basis=self._basis(case, model, known=known, familiar=familiar),
             **tokens,
         )
 
     def _known(self, case: Case) -> bool:
         """Say whether somebody measured this device with this engine."""
-        return seen_as(case) in self.seen
+        return seen_as(case.chip.model, case.engine) in self.seen
 
-    def _basis(self, case: Case, *, known: bool) -> tuple[str, ...]:
+    def _basis(self, case: Case, model: str, *, known: bool, familiar: bool) -> tuple[str, ...]:
         told = f"measured with {case.engine}" if known else f"never measured with {case.engine}: from its datasheet"
         device = f"{case.chip.model} was {told}"
         own = (f"{self.own_count} measurements of your own",) if self.own_count else ()
-        return (*self.about, device, *own)
+        new = () if familiar else (f"{model} was not measured with {case.engine}: from its operations",)
+        return (*self.about, device, *new, *own)
 
 
-def seen_as(case: Case) -> str:
-    """Return under which name a case counts as measured."""
-    return f"{case.chip.model}|{case.engine}"
+def seen_as(name: str, engine: str) -> str:
+    """Return under which name a device or a model counts as measured with an engine."""
+    return f"{name.lower()}|{engine}"
 
 
 def _summed(plans: Sequence[Plan], seconds: Array) -> Array:
