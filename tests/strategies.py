@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from brimful.advise.fit.data import Data, DataKind
 from brimful.advise.fit.memory import Setup, Split
+from brimful.advise.fit.query import Query
 from brimful.advise.fit.training_memory import Training
 from brimful.advise.fit.video import Video
 from brimful.model import units
@@ -222,6 +223,12 @@ def _mend_setup(known: dict[str, Any]) -> None:
     known["context"] = abs(known["context"])
 
 
+def _mend_query(known: dict[str, Any]) -> None:
+    for name in ("batch", "image_size", "sequence", "tokens_in", "tokens_out", "count"):
+        if name in known:
+            known[name] = abs(known[name]) or 1
+
+
 def _mend_video(known: dict[str, Any]) -> None:
     for name in ("width", "height"):
         known[name] = abs(known[name]) or 1
@@ -242,6 +249,7 @@ _MENDS = {
     OpCost: _mend_op,
     Prediction: _mend_prediction,
     Profile: _mend_profile,
+    Query: _mend_query,
     Series: _mend_series,
     Setting: _mend_setting,
     Setup: _mend_setup,
