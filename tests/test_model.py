@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import pickle
+import pkgutil
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import brimful
 import brimful.catalog.nouns
 import brimful.model.answers
-import brimful.seams  # noqa: F401 - every module that has nouns, so that all of them are walked
+import brimful.seams
 from brimful.journal.schema import KINDS
 from brimful.model import errors, units
 from brimful.model.advice import Finding, PracticeStatus, Severity, Verdict
@@ -25,6 +28,9 @@ from strategies import nouns
 
 
 def all_nouns() -> list[type[Noun]]:
+    for module in pkgutil.walk_packages(brimful.__path__, "brimful."):  # a noun is known once its module is imported
+        if not module.name.endswith(("__main__", "._native")):
+            importlib.import_module(module.name)
     found, queue = set(), [Noun]
     while queue:
         # A slotted dataclass is made twice; the module holds the one that counts.
