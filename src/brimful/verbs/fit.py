@@ -13,7 +13,7 @@ import numpy.typing as npt
 from brimful.advise.fit.answered import Line, Predicted, answered
 from brimful.advise.fit.arrivals import arrivals
 from brimful.advise.fit.explain import explain
-from brimful.advise.fit.forecasts import Forecasts, Question
+from brimful.advise.fit.forecasts import Forecasts, Measured, Question
 from brimful.advise.fit.places import Market
 from brimful.advise.fit.query import Query
 from brimful.advise.fit.rank import Outcome, rank
@@ -28,6 +28,7 @@ from brimful.model.text import counted, readable_path
 from brimful.model.work import Profile
 from brimful.verbs.fit_devices import Devices
 from brimful.verbs.fit_models import Models, is_file
+from brimful.verbs.fit_own import remembered
 from brimful.verbs.fit_queries import Lookup, answers, measurements, read_lines
 from brimful.verbs.fit_record import Record
 
@@ -70,16 +71,19 @@ class Desk:
         self.lookup = Lookup(Models(), Devices.of(self.catalog, self.region, own.device_facts))
         self.forecasts: Forecasts = forecasts if forecasts is not None else _shipped()
         self.warnings: list[str] = []
+        measured = remembered(config.path("run_dir"), self.lookup)
         if own.measured is not None:
-            self._correct(own.measured)
+            measured += self._given(own.measured)
+        if measured:
+            self.forecasts = self.forecasts.corrected(measured)
 
-    def _correct(self, path: Path) -> None:
+    def _given(self, path: Path) -> list[Measured]:
         measured, wrong = measurements(path, self.lookup)
         if len(wrong) == 1:
             self.warnings.append(wrong[0])
         elif wrong:
             self.warnings.append(f"{counted(len(wrong), 'line')} cannot be used; the first: {wrong[0]}")
-        self.forecasts = self.forecasts.corrected(measured)
+        return measured
 
     def profile(self, model: Model, request: Request) -> Profile:
         """Return what the model costs."""
