@@ -14,8 +14,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from brimful.advise.audit.facts import can_be_rented
 from brimful.advise.fit.case import KINDS, Array
 from brimful.advise.fit.correct import Correction, Place
+from brimful.catalog import chips, load
+from brimful.model.units import GIB
 from tools.fit_data import rows
 from tools.predictor.cases import Example, examples
 from tools.predictor.spread import TRUSTED, held_out, widths
@@ -52,6 +55,7 @@ def main() -> None:
             _judge(every, errors, "device" if name == "known" else "model")
             if name == "unseen":
                 _probed(every, errors)
+                _chosen(every, errors)
 
 
 def _both(every: Sequence[Example]) -> Array:
@@ -134,14 +138,7 @@ def _covered(every: Sequence[Example], errors: Array, places: Sequence[int], dev
     found = widths([every[place] for place in others], errors[others], seen)
     hits = []
     for place in places:
-        case = every[place].case
-        keys = (
-            f"{seen} {case.chip.kind.value} {case.engine} {case.scenario}",
-            f"{seen} {case.chip.kind.value} {case.engine}",
-        )
-        low, high = next(
-            (found[key] for key in (*keys, f"{seen} {case.chip.kind.value}", seen) if key in found), (0.7, 0.7)
-        )
+        low, high = _width(every[place], found, seen)
         hits.append(-low <= errors[place] <= high)
     return float(np.mean(hits))
 
@@ -170,6 +167,58 @@ def _probed(every: Sequence[Example], errors: Array) -> None:
         f"{np.median(before):.1%} before, {np.median(after):.1%} after; "
         f"at most 10 %: {np.mean(np.array(after) <= 0.1):.0%}"
     )
+
+
+def _prices() -> dict[str, float]:
+    """Return the least that an hour of each device costs on demand in us-east-1, with its part of the machine."""
+    prices: dict[str, float] = {}
+    for offer in load().offers:
+        parts = offer.accelerators or ()
+        if not can_be_rented(offer, "us-east-1") or len(parts) != 1 or parts[0].share < 1:
+            continue
+        size = "" if parts[0].memory_bytes is None else f" {parts[0].memory_bytes / GIB:.0f}GB"
+        chip = chips.find(parts[0].model + size) or chips.find(parts[0].model)
+        if chip is not None:
+            price = (offer.usd_per_hour or 0.0) / parts[0].count
+            prices[chip.model] = min(price, prices.get(chip.model, price))
+    return prices
+
+
+def _chosen(every: Sequence[Example], errors: Array) -> None:
+    """Say what picking by prediction costs: MLPerf's offline runs on devices that EC2 rents, each device held out."""
+    prices = _prices()
+    found = widths(every, errors, "model")
+    cells: dict[str, dict[str, list[tuple[float, float, float, float]]]] = defaultdict(lambda: defaultdict(list))
+    for place, item in enumerate(every):
+        if item.case.scenario == "offline" and item.case.engine == "tensorrt" and item.device in prices:
+            low, high = _width(item, found, "model")
+            truth, error = item.log_s - np.log(item.case.batch), errors[place]
+            cells[item.row.model][item.device].append((truth, truth - error, low, high))
+    first, best = [], []
+    for devices in cells.values():
+        if len(devices) < _PROBES:
+            continue
+        middle = {name: np.median(np.array(rows), axis=0) for name, rows in devices.items()}
+        cost = {name: np.log(prices[name]) + values[0] for name, values in middle.items()}
+        guess = {name: np.log(prices[name]) + values[1] for name, values in middle.items()}
+        pick = min(guess, key=lambda name: guess[name])
+        inside = [name for name in guess if guess[name] - middle[name][2] <= guess[pick] + middle[pick][3]]
+        least = min(cost.values())
+        first.append(float(np.expm1(cost[pick] - least)))
+        best.append(float(np.expm1(min(cost[name] for name in inside) - least)))
+    print(
+        f"choosing among {len(prices)} rented devices for {len(first)} MLPerf models: cost regret of the first pick "
+        f"{np.mean(first):.1%} mean, {np.quantile(first, 0.9):.1%} 90th percentile, "
+        f"right {np.mean(np.array(first) < 1e-9):.0%}; "
+        f"of the best of the set {np.mean(best):.1%} mean, {np.quantile(best, 0.9):.1%} 90th percentile"
+    )
+
+
+def _width(item: Example, found: dict[str, tuple[float, float]], seen: str) -> tuple[float, float]:
+    """Return the interval of a case, the most particular that there is."""
+    kind, engine = item.case.chip.kind.value, item.case.engine
+    keys = (f"{seen} {kind} {engine} {item.case.scenario}", f"{seen} {kind} {engine}", f"{seen} {kind}", seen)
+    return next((found[key] for key in keys if key in found), (0.7, 0.7))
 
 
 def _place(item: Example) -> Place:
