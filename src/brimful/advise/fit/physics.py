@@ -117,11 +117,16 @@ def slower(one: Array, other: Array) -> Array:
 # --- what describes a case ---
 
 
+_FRAMEWORKS = ("tensorflow", "keras", "mxnet", "jax", "flax", "paddle", "onnxruntime")
+
+
 def levels(case: Case) -> Iterator[str]:
     """Yield what the parameters of a case are the sum of, the general first."""
     family = case.chip.kind.value
     engine = f"{case.engine}-{case.compiled}" if case.engine == "torch" else case.engine
     yield f"class {family}"
+    if engine in _FRAMEWORKS and family != "cpu":
+        yield f"engine {family} torch-eager"  # what a framework does that starts operations one by one, then its own
     yield f"engine {family} {engine}"
     yield f"precision {family} {case.precision}"
     yield f"precision {family} {engine} {case.precision}"
