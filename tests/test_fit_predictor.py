@@ -160,8 +160,8 @@ def test_the_same_model_measured_elsewhere_counts_for_it_here():
 @given(st.lists(st.floats(-2, 2), min_size=1, max_size=8))
 @settings(max_examples=25)
 def test_a_correction_lies_within_the_errors_that_it_saw_and_never_widens(errors):
-    places = [Place("gpu", "torch", False, number, (1.0, 0.0)) for number in range(len(errors))]  # noqa: FBT003
-    shift, remaining = Correction(places, np.array(errors))([Place("gpu", "torch", False, 99, (1.0, 0.0))])  # noqa: FBT003
+    places = [Place("gpu", "torch", False, f"model {number}", (1.0, 0.0)) for number in range(len(errors))]  # noqa: FBT003
+    shift, remaining = Correction(places, np.array(errors))([Place("gpu", "torch", False, "another", (1.0, 0.0))])  # noqa: FBT003
     assert min(0.0, *errors) - 1e-9 <= shift[0] <= max(0.0, *errors) + 1e-9
     assert 0 < remaining[0] <= 1
 

@@ -15,8 +15,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from brimful.advise.audit.facts import can_be_rented
-from brimful.advise.fit.case import KINDS, Array
-from brimful.advise.fit.correct import Correction, Place
+from brimful.advise.fit.case import Array
+from brimful.advise.fit.correct import Correction, place_of
+from brimful.advise.fit.foresee import strata
 from brimful.catalog import chips, load
 from brimful.model.units import GIB
 from tools.fit_data import rows
@@ -158,8 +159,10 @@ def _probed(every: Sequence[Example], errors: Array) -> None:
         chosen = set(dice.choice(models, _PROBES, replace=False))
         probes = [place for place in places if every[place].row.model in chosen][: _PROBES * 2]
         rest = [place for place in places if every[place].row.model not in chosen]
-        correction = Correction([_place(every[place]) for place in probes], errors[probes])
-        shift, _ = correction([_place(every[place]) for place in rest])
+        correction = Correction(
+            [place_of(every[place].case, every[place].model, known=False) for place in probes], errors[probes]
+        )
+        shift, _ = correction([place_of(every[place].case, every[place].model, known=False) for place in rest])
         before.append(_median(errors[rest]))
         after.append(_median(errors[rest] - shift))
     print(
@@ -216,16 +219,7 @@ def _chosen(every: Sequence[Example], errors: Array) -> None:
 
 def _width(item: Example, found: dict[str, tuple[float, float]], seen: str) -> tuple[float, float]:
     """Return the interval of a case, the most particular that there is."""
-    kind, engine = item.case.chip.kind.value, item.case.engine
-    keys = (f"{seen} {kind} {engine} {item.case.scenario}", f"{seen} {kind} {engine}", f"{seen} {kind}", seen)
-    return next((found[key] for key in keys if key in found), (0.7, 0.7))
-
-
-def _place(item: Example) -> Place:
-    ops = item.case.ops
-    weight = ops.flops * ops.count + 50 * (ops.read + ops.write) * ops.count
-    mix = np.bincount(ops.kind, weight, len(KINDS)) / max(weight.sum(), 1.0)
-    return Place(item.device, item.case.engine, False, hash(item.row.model), tuple(mix))  # noqa: FBT003
+    return next((found[key] for key in strata(item.case, seen) if key in found), (0.7, 0.7))
 
 
 if __name__ == "__main__":

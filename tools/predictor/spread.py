@@ -9,6 +9,7 @@ import numpy as np
 
 from brimful.advise.fit.answer import COVERAGE
 from brimful.advise.fit.case import Array
+from brimful.advise.fit.foresee import strata
 from tools.predictor.cases import Example
 from tools.predictor.train import train
 
@@ -38,20 +39,14 @@ def held_out(
 
 def widths(examples: Sequence[Example], errors: Array, seen: str) -> dict[str, tuple[float, float]]:
     """Return half-widths (below, above) for each stratum, devices counting alike however many rows they have."""
-    strata: dict[str, list[tuple[str, float]]] = defaultdict(list)
+    found_in: dict[str, list[tuple[str, float]]] = defaultdict(list)
     for item, error in zip(examples, errors, strict=True):
         if item.row.weight < TRUSTED:
             continue
-        case = item.case
-        for key in (
-            f"{seen} {case.chip.kind.value} {case.engine} {case.scenario}",
-            f"{seen} {case.chip.kind.value} {case.engine}",
-            f"{seen} {case.chip.kind.value}",
-            seen,
-        ):
-            strata[key].append((item.device, float(error)))
+        for key in strata(item.case, seen):
+            found_in[key].append((item.device, float(error)))
     out = {}
-    for key, found in strata.items():
+    for key, found in found_in.items():
         devices = {device for device, _ in found}
         if len(found) >= _FEWEST and (seen != "model" or len(devices) >= _FEWEST_DEVICES):
             out[key] = _band(found)

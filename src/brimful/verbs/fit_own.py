@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from brimful.advise.fit import words
 from brimful.advise.fit.forecasts import Measured
 from brimful.advise.fit.query import Query, plan
 from brimful.journal.read import FILE_NAME, read, runs
@@ -52,7 +53,7 @@ def _measured(measurement: Measurement, lookup: Lookup) -> Measured:
     chip = lookup.devices.chip(measurement.device.model or "")
     profile = lookup.models.find(work.model, work.dims.get("image_size"), work.dims.get("sequence"))
     known = {
-        "engine": setting.engine,
+        "engine": words.engine(setting.engine) or setting.engine,
         "precision": None if setting.precision is None else setting.precision.value,
         "layout": setting.layout,
         "compiled": setting.options.get("compiled"),

@@ -14,13 +14,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from brimful.advise.fit.case import Array
+from brimful.advise.fit.case import KINDS, Array, Case, sums
 
 DEVICE, MODEL, BOTH, REST, NOISE = 0.30, 0.12, 0.10, 0.08, 0.03  # standard deviations of the logarithm
 KNOWN_DEVICE = 0.06  # of a device that the predictor was trained on
 ENOUGH = 3
 _ALIKE = 0.25  # how far apart the mixes of two models are that are half alike
 _MOST = 1500
+_FLOPS_AN_ELEMENT = 50  # what a device computes while it moves one
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,16 @@ class Place:
     device: str
     engine: str
     known: bool
-    model: int
+    model: str
     mix: tuple[float, ...]
+
+
+def place_of(case: Case, model: str, *, known: bool) -> Place:
+    """Return where a pass of a model stands; its mix is by arithmetic and traffic together."""
+    ops = case.ops
+    weight = ops.flops * ops.count + _FLOPS_AN_ELEMENT * (ops.read + ops.write) * ops.count
+    mix = sums(ops.kind, weight, len(KINDS)) / max(weight.sum(), 1.0)
+    return Place(case.chip.model, case.engine, known, model, tuple(mix))
 
 
 class Correction:

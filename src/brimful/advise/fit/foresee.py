@@ -11,7 +11,7 @@ import numpy as np
 
 from brimful.advise.fit.answer import COVERAGE, Foreseen
 from brimful.advise.fit.case import KINDS, Array, Case, sums
-from brimful.advise.fit.correct import Correction, Place
+from brimful.advise.fit.correct import Correction, Place, place_of
 from brimful.advise.fit.physics import COMPUTED, Terms, Times
 from brimful.advise.fit.predictor import Predictor
 from brimful.advise.fit.query import Plan, Query, plan
@@ -43,10 +43,7 @@ class Spread:
         return math.hypot(one[0], other[0]), math.hypot(one[1], other[1])
 
     def _of(self, case: Case, seen: str) -> tuple[float, float]:
-        kind = case.chip.kind.value
-        engine = f"{seen} {kind} {case.engine}"
-        keys = (f"{engine} {case.scenario}", engine, f"{seen} {kind}", seen)
-        return next((self.widths[key] for key in keys if key in self.widths), _WIDEST)
+        return next((self.widths[key] for key in strata(case, seen) if key in self.widths), _WIDEST)
 
 
 @dataclass(frozen=True)
@@ -86,11 +83,7 @@ class Forecaster:
 
     def _place(self, asked: Asked, each: Plan) -> Place:
         case = each.parts[-1].case
-        ops = case.ops
-        weight = ops.flops * ops.count + 50 * (ops.read + ops.write) * ops.count
-        mix = sums(ops.kind, weight, len(KINDS)) / max(weight.sum(), 1.0)
-        known = self._known(case)
-        return Place(case.chip.model, case.engine, known, id(asked[1]), tuple(mix))
+        return place_of(case, asked[1].model, known=self._known(case))
 
     def _some(self, asked: Sequence[Asked]) -> list[Foreseen]:
         plans = [plan(*item) for item in asked]
@@ -178,6 +171,12 @@ class Forecaster:
         own = (f"{self.own_count} measurements of your own",) if self.own_count else ()
         new = () if familiar else (f"{model} was not measured with {case.engine}: from its operations",)
         return (*self.about, device, *new, *own)
+
+
+def strata(case: Case, seen: str) -> tuple[str, ...]:
+    """Return what a case's errors are counted under, the most particular first."""
+    kind = f"{seen} {case.chip.kind.value}"
+    return f"{kind} {case.engine} {case.scenario}", f"{kind} {case.engine}", kind, seen
 
 
 def seen_as(name: str, engine: str) -> str:

@@ -11,12 +11,6 @@ from brimful.model.hardware import Chip, DeviceKind
 from brimful.model.noun import Noun, noun, unknown
 from brimful.model.work import Mode, Profile, Transformer
 
-# What people write, and what it is called here.
-_ENGINES = {"pytorch": "torch", "trt": "tensorrt", "ort": "onnxruntime", "ov": "openvino", "trt-llm": "trtllm",
-            "tensorrt-llm": "trtllm", "tf": "tensorflow", "neuronx": "neuron", "tensorflow-lite": "tflite"}  # fmt: skip
-_PRECISIONS = {"float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16", "amp": "fp16-amp",
-               "mixed": "fp16-amp", "nvfp4": "fp4", "mxfp4": "fp4", "i8": "int8", "float8": "fp8"}  # fmt: skip
-
 _NOT_SAID = "the query does not say"
 FILLED_BATCH = 64  # where throughput is asked for and no batch is given: most devices are full then
 STREAMED_SAMPLES = 8  # of a query of MLPerf's multi-stream scenario, since v2.0
@@ -32,7 +26,10 @@ _UNPADDED_ENGINES = ("tensorrt", "torch", "openvino")
 
 @noun
 class Query(Noun):
-    """A question: this model, on this device, run like this. What is not said is filled in, and said in the answer."""
+    """A question: this model, on this device, run like this, in fit's own words (`words.py` reads those of people).
+
+    What is not said is filled in, and said in the answer.
+    """
 
     engine: str | None = unknown(_NOT_SAID)
     precision: str | None = unknown(_NOT_SAID)
@@ -77,7 +74,7 @@ class Plan:
 def engine_of(query: Query, chip: Chip) -> str:
     """Return the engine that a query means."""
     if query.engine:
-        return _ENGINES.get(query.engine.lower(), query.engine.lower())
+        return query.engine
     if chip.kind is DeviceKind.CPU:
         return "openvino" if chip.vendor in ("Intel", "AMD") else "onnxruntime"
     if chip.kind is DeviceKind.NEURON:
@@ -88,8 +85,7 @@ def engine_of(query: Query, chip: Chip) -> str:
 def precision_of(query: Query, chip: Chip) -> str:
     """Return the precision that a query means: what people use on such a device when they say nothing."""
     if query.precision:
-        name = query.precision.lower().partition(",")[0]
-        return _PRECISIONS.get(name, name)
+        return query.precision
     if chip.kind is DeviceKind.CPU:
         return "fp32"
     return "bf16" if chip.kind is DeviceKind.NEURON else "fp16"
