@@ -15,7 +15,7 @@ from rich.text import Text
 
 from brimful.advise.fit.ranking import Explained, Fitting, Ranked, Ranking
 from brimful.model.text import counted, printable
-from brimful.model.units import format_bytes, format_seconds, format_usd
+from brimful.model.units import format_bytes, format_seconds, format_share, format_usd
 from brimful.model.work import Mode, Workload
 from brimful.report.fit_queries import rate
 from brimful.report.text import UNKNOWN, render, said, table, width
@@ -138,7 +138,9 @@ def _figures(answer: Ranked, workload: Workload) -> tuple[str, ...]:
 
 def _how(answer: Ranked) -> str:
     """Say how an answer runs and what is to be known of it."""
-    share = f"{answer.share:g} of a " if answer.share < 1 else f"{answer.devices} x " if answer.devices > 1 else ""
+    share = (
+        f"{format_share(answer.share)} " if answer.share < 1 else f"{answer.devices} x " if answer.devices > 1 else ""
+    )
     limit = f"limited by {answer.limited_by}"
     parts = [answer.why if answer.why.startswith("its host") else limit]
     if answer.meets_share < _SURE:
